@@ -1,0 +1,3 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pixels in, validated arrays out. Knows no benchmark."""
