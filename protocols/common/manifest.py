@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from perception.errors import InputError
@@ -25,6 +26,10 @@ class Case(Protocol):
   @property
   def case_id(self) -> str:
     """Unique within the system."""
+
+  @property
+  def groups(self) -> Mapping[str, str]:
+    """Category, template, source and the like."""
 
   @property
   def inputs(self) -> Sequence[pathlib.Path]:
@@ -117,7 +122,7 @@ def unique(cases: Iterable[CaseT], *, source: str) -> list[CaseT]:
     InputError: if two cases have the same key, or there is none.
   """
   ordered = sorted(cases, key=lambda case: (case.system, case.case_id))
-  for before, after in zip(ordered, ordered[1:], strict=False):
+  for before, after in itertools.pairwise(ordered):
     if (before.system, before.case_id) == (after.system, after.case_id):
       raise InputError(
         source,

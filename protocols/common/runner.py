@@ -174,6 +174,7 @@ def _guarded(
     case_id=case.case_id,
     status=FAILED,
     reason=reason,
+    groups=dict(case.groups),
     details=details,
   )
 
