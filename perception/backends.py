@@ -1,0 +1,139 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The table of backends. Adding one is adding a line here.
+
+Nothing is imported from the backends' own modules: see `perception.registry`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+  """A registered backend.
+
+  Attributes:
+    role: one of `roles.ROLES`.
+    name: unique within the role.
+    target: `module:Class`; the class takes the settings as keywords.
+    licence: of the code and, after a slash, of the weights.
+    comparable_to_published: whether scores that rest on it may be set beside
+      the published tables.
+    summary: one line for people.
+    requires: top-level modules that must be installed.
+    environment: environment variables that must be set.
+    install: what to type when a module is absent.
+    probe: `module:function` of an extra test that imports nothing heavy, for
+      example of weights on disk; it returns the reason why the backend cannot
+      run, or an empty string. Empty: no extra test.
+  """
+
+  role: str
+  name: str
+  target: str
+  licence: str
+  comparable_to_published: bool
+  summary: str
+  requires: tuple[str, ...] = ()
+  environment: tuple[str, ...] = ()
+  install: str = ""
+  probe: str = ""
+
+
+_OURS = "Apache-2.0"
+
+SPECS: tuple[Spec, ...] = (
+  Spec(
+    role="geometry",
+    name="recorded",
+    target="perception.replay:RecordedGeometry",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="depth and poses read from an RGB-D folder or an .npz",
+  ),
+  Spec(
+    role="masks",
+    name="grabcut_flow",
+    target="perception.offline_masks:GrabCutFlowMasks",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="box -> GrabCut, carried by dense optical flow; CPU",
+    requires=("cv2",),
+  ),
+  Spec(
+    role="masks",
+    name="recorded",
+    target="perception.replay:RecordedMasks",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="masks read from an .npz",
+  ),
+  Spec(
+    role="tracks",
+    name="lucas_kanade",
+    target="perception.offline_tracks:LucasKanadeTracks",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="pyramidal Lucas-Kanade, forward-backward visibility; CPU",
+    requires=("cv2",),
+  ),
+  Spec(
+    role="tracks",
+    name="recorded",
+    target="perception.replay:RecordedTracks",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="tracks read from an .npz",
+  ),
+  Spec(
+    role="features",
+    name="gradient_orientation",
+    target="perception.offline_features:GradientOrientationFeatures",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="dense gradient-orientation histograms; CPU",
+    requires=("cv2",),
+  ),
+  Spec(
+    role="features",
+    name="recorded",
+    target="perception.replay:RecordedFeatures",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="descriptors read from an .npz",
+  ),
+  Spec(
+    role="detections",
+    name="recorded",
+    target="perception.replay:RecordedDetections",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="boxes read from an .npz",
+  ),
+  Spec(
+    role="vision_language",
+    name="recorded",
+    target="perception.replay:RecordedAnswers",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="answers read from a JSONL transcript by request digest",
+  ),
+  Spec(
+    role="perceptual_distance",
+    name="recorded",
+    target="perception.replay:RecordedDistances",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="distances read from a JSONL file by image digests",
+  ),
+  Spec(
+    role="quality",
+    name="recorded",
+    target="perception.replay:RecordedQuality",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="scores read from a JSONL file by image digest",
+  ),
+)
