@@ -1,0 +1,50 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every binary does around its `main`: JAX flags, logging, exit codes.
+
+Exit codes: 0 finished; 2 bad input, said in one line; 3 finished, but totals
+were refused because cases have no score.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from absl import app, flags, logging
+
+from perception.errors import InputError
+
+OK = 0
+BAD_INPUT = 2
+TOTALS_REFUSED = 3
+
+
+def run(main: Callable[[Sequence[str]], int]) -> None:
+  """Parses flags (JAX's own among them), runs `main`, exits with its code.
+
+  Args:
+    main: receives the positional arguments; returns an exit code.
+  """
+  import jax
+
+  jax.config.config_with_absl()
+  app.run(lambda argv: sys.exit(_guarded(main, argv)))
+
+
+def _guarded(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> int:
+  if not flags.FLAGS["verbosity"].present:
+    logging.set_verbosity(logging.INFO)
+  if len(argv) > 1:
+    print(
+      f"error: unexpected argument {argv[1]!r}; see --help", file=sys.stderr
+    )
+    return BAD_INPUT
+  try:
+    return main(argv)
+  except InputError as error:
+    print(f"error: {error}", file=sys.stderr)
+    return BAD_INPUT
+  except KeyboardInterrupt:
+    print("interrupted; the same command resumes", file=sys.stderr)
+    return 130
