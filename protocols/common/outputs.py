@@ -14,7 +14,6 @@ import datetime
 import importlib.metadata
 import io
 import json
-import os
 import pathlib
 import platform
 import subprocess
@@ -22,6 +21,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perception import storage
 from perception.errors import InputError
 from protocols.common.records import plain
 
@@ -41,32 +41,12 @@ _PACKAGES = (
 
 
 def write_atomic(path: pathlib.Path, text: str) -> None:
-  """Writes a text file so that readers see the old or the new one, whole.
-
-  Args:
-    path: target; its folder is made if absent.
-    text: content, written as UTF-8.
+  """Writes a UTF-8 text file so that readers see the old or the new one.
 
   Raises:
     InputError: if the disk refuses.
   """
-  partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-  try:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(partial, "w", encoding="utf-8", newline="") as file:
-      file.write(text)
-      file.flush()
-      os.fsync(file.fileno())
-    os.replace(partial, path)
-  except OSError as error:
-    partial.unlink(missing_ok=True)
-    raise InputError(
-      path,
-      "write",
-      found=error.strerror or error,
-      expected="a writable folder with free space",
-      hint="Free space or choose another --output.",
-    ) from error
+  storage.write_atomic(path, lambda stream: stream.write(text.encode()))
 
 
 def write_json(path: pathlib.Path, content: Mapping[str, Any]) -> None:
