@@ -1,0 +1,75 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Flags that every protocol of `bin.evaluate` shares."""
+
+from __future__ import annotations
+
+import pathlib
+
+from absl import flags
+
+from protocols.common.executor import EXECUTORS
+from protocols.common.records import STATUSES
+from protocols.common.runner import RunOptions
+
+VARIANTS = ("paper", "released")
+
+_OUTPUT = flags.DEFINE_string(
+  "output", None, "Folder for records, scores and reports.", required=True
+)
+_VARIANT = flags.DEFINE_enum(
+  "variant",
+  "paper",
+  VARIANTS,
+  "paper: the text, defects removed. released: the published code, defects"
+  " included; only this one can be compared with published tables.",
+)
+_WORKERS = flags.DEFINE_integer(
+  "workers", 1, "Worker processes.", lower_bound=1
+)
+_EXECUTOR = flags.DEFINE_enum(
+  "executor", "local", EXECUTORS, "Where cases run; ray needs the extra cluster."
+)
+_SHARD_INDEX = flags.DEFINE_integer(
+  "shard_index", 0, "This process's shard.", lower_bound=0
+)
+_NUM_SHARDS = flags.DEFINE_integer(
+  "num_shards",
+  1,
+  "Static shards over the same --output; the last one to finish writes totals.",
+  lower_bound=1,
+)
+_RETRY = flags.DEFINE_multi_enum(
+  "retry", [], STATUSES, "Score cases with this status again."
+)
+_RESUME = flags.DEFINE_bool(
+  "resume", True, "Keep finished cases; --noresume scores all cases again."
+)
+_ALLOW_PARTIAL = flags.DEFINE_bool(
+  "allow_partial", False, "Show totals although some cases have no score."
+)
+
+flags.register_multi_flags_validator(
+  ["shard_index", "num_shards"],
+  lambda values: values["shard_index"] < values["num_shards"],
+  "--shard_index must be below --num_shards",
+)
+
+
+def variant() -> str:
+  """The chosen variant."""
+  return str(_VARIANT.value)
+
+
+def run_options() -> RunOptions:
+  """How the run is carried out, from the flags."""
+  retry = tuple(_RETRY.value) if _RESUME.value else STATUSES
+  return RunOptions(
+    output=pathlib.Path(_OUTPUT.value),
+    workers=_WORKERS.value,
+    executor=_EXECUTOR.value,
+    shard_index=_SHARD_INDEX.value,
+    num_shards=_NUM_SHARDS.value,
+    retry=retry,
+    allow_partial=_ALLOW_PARTIAL.value,
+  )
