@@ -107,13 +107,7 @@ class _Record:
       fields: dict[str, Any] = {**arrays, "provenance": provenance}
       return cls(**fields)
     except errors.InputError as error:
-      raise errors.InputError(
-        path,
-        error.field,
-        found=error.found,
-        expected=error.expected,
-        hint=error.hint,
-      ) from error
+      raise checks.attribute(error, path) from error
 
   def _set(self, name: str, value: object) -> None:
     object.__setattr__(self, name, value)

@@ -9,6 +9,7 @@ A dimension given as None may have any size.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -28,6 +29,19 @@ def violation(
   )
 
 
+def attribute(
+  error: errors.InputError, source: str | os.PathLike[str]
+) -> errors.InputError:
+  """The same error, said of a file."""
+  return errors.InputError(
+    source,
+    error.field,
+    found=error.found,
+    expected=error.expected,
+    hint=error.hint,
+  )
+
+
 def require(
   condition: bool, field: str, found: object, expected: object, hint: str = ""
 ) -> None:
@@ -42,7 +56,10 @@ def require_keys(
   """Raises when a key is absent or, for arrays, not known."""
   for name in names:
     require(
-      name in given or name in optional, name, "no such key", "the key present"
+      name in given or name in optional,
+      name,
+      f"only the keys {sorted(given)}",
+      "the key present",
     )
   unknown = sorted(set(given) - set(names))
   require(not unknown, "keys", f"unknown {unknown}", f"only {list(names)}")

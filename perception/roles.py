@@ -16,6 +16,7 @@ depth) or raises `InputError`; it never invents one.
 from __future__ import annotations
 
 import dataclasses
+import fractions
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,8 +88,8 @@ class FrameSource(Protocol):
     """Digest of the input's bytes."""
 
   @property
-  def fps(self) -> float:
-    """Frames per second."""
+  def fps(self) -> fractions.Fraction:
+    """Frames per second, 0 = unknown."""
 
   @property
   def size(self) -> tuple[int, int]:
