@@ -170,21 +170,31 @@ def part_from_world(
   return np.linalg.inv(to_world)
 
 
-def _pack_stage(world: world_lib.World) -> tuple[np.ndarray, _Stage]:
-  """Order of the parts by shape, and the arrays that frames share."""
+def pack_parts(
+  world: world_lib.World,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """Order of the parts by shape, 1 / half extents [P, 3], and counts [3]."""
   parts = world.parts
   kind = np.array([world_lib.SHAPES.index(part.shape) for part in parts])
   order = np.argsort(kind, kind="stable")
   half = np.array([parts[k].half for k in order], np.float64)
   half[kind[order] == 0, 1] = 1.0
+  return order, 1.0 / half, np.bincount(kind, minlength=3)
+
+
+def _pack_stage(world: world_lib.World) -> tuple[np.ndarray, _Stage]:
+  """Order of the parts by shape, and the arrays that frames share."""
+  order, inverse_half, counts = pack_parts(world)
   light = world.light
   sky = [textures_lib.to_linear(c) for c in (*light.zenith, *light.horizon)]
-  rows = [texture.row() for texture in world.textures]
-  padding, spare = (0, -len(order) % _PAD), (0, -len(rows) % _PAD)
+  table = np.stack([texture.row() for texture in world.textures])
+  padding, spare = (0, -len(order) % _PAD), (0, -len(table) % _PAD)
   stage = _Stage(
-    inverse_half=jnp.asarray(np.pad(1 / half, (padding, (0, 0))), jnp.float32),
-    counts=jnp.asarray(np.bincount(kind, minlength=3), jnp.int32),
-    table=jnp.asarray(np.pad(np.stack(rows), (spare, (0, 0)))),
+    inverse_half=jnp.asarray(
+      np.pad(inverse_half, (padding, (0, 0))), jnp.float32
+    ),
+    counts=jnp.asarray(counts, jnp.int32),
+    table=jnp.asarray(np.pad(table, (spare, (0, 0)))),
     sky=jnp.asarray([*sky, light.ambient, 1 / light.haze_m], jnp.float32),
   )
   return order, stage
