@@ -19,6 +19,7 @@ import numpy as np
 from protocols.common import totals
 from protocols.common.records import OK, Record
 from protocols.pdi.constants import PdiConstants
+from protocols.pdi.index import combine
 from protocols.pdi.normalise import COMPONENTS, Anchor, clip_score
 from protocols.statistics.intervals import percentile_interval
 
@@ -70,7 +71,7 @@ def pdi_index(
   present = [value for value in values if value is not None]
   if len(present) < len(values):
     return None
-  return sum(w * v for w, v in zip(constants.weights, present, strict=True))
+  return combine(present, constants.weights)
 
 
 def summarise(

@@ -46,7 +46,7 @@ def safe_name(name: str) -> str:
   to be replaced, or the name is long, a short hash of the whole is appended.
   """
   clean = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:80]
-  if clean == name:
+  if clean and clean == name:
     return clean
   return f"{clean}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
