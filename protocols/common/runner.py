@@ -18,11 +18,12 @@ from typing import Any
 
 from absl import logging
 
+from perception.degenerate import DegenerateError
 from perception.errors import InputError
 from protocols.common import executor as executors
 from protocols.common import manifest, outputs, store
 from protocols.common.progress import Progress
-from protocols.common.records import FAILED, Record, plain
+from protocols.common.records import DEGENERATE, FAILED, Record, plain
 
 RUN_FILE = "run.json"
 
@@ -57,6 +58,7 @@ def run_cases(
   variant: str,
   settings: Mapping[str, Any],
   options: RunOptions,
+  on_record: Callable[[Record], object] | None = None,
 ) -> dict[tuple[str, str], Record]:
   """Scores what is not scored yet.
 
@@ -67,6 +69,8 @@ def run_cases(
     variant: variant name.
     settings: everything that changes a result; a run folder holds one set.
     options: how to run.
+    on_record: called in this process with each new record, once it is on
+      disk; for reports.
 
   Returns:
     All records in the folder that belong to `cases`, sorted by key.
@@ -101,7 +105,10 @@ def run_cases(
       for record in executors.run(
         guarded, todo, executor=options.executor, workers=options.workers
       ):
-        log.append(_signed(record, signatures[record.key]))
+        signed = _signed(record, signatures[record.key])
+        log.append(signed)
+        if on_record is not None:
+          on_record(signed)
         bar.advance()
   wanted = {_key(case) for case in cases}
   records = store.read_records(options.output)
@@ -158,11 +165,14 @@ def _guarded(
   protocol: str,
   variant: str,
 ) -> Record:
-  """Runs one case; what goes wrong becomes a `failed` record."""
+  """Runs one case; what goes wrong becomes a record with its reason."""
+  status, details = FAILED, {}
   try:
     return work(case)
+  except DegenerateError as error:
+    status, reason = DEGENERATE, str(error)
   except InputError as error:
-    reason, details = str(error), {}
+    reason = str(error)
   except Exception as error:  # One bad case must not end a run of 10,000.
     reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     details = {"traceback": traceback.format_exc()}
@@ -172,7 +182,7 @@ def _guarded(
     variant=variant,
     system=case.system,
     case_id=case.case_id,
-    status=FAILED,
+    status=status,
     reason=reason,
     groups=dict(case.groups),
     details=details,
@@ -196,3 +206,16 @@ def _is_done(
 def _signed(record: Record, signature: str) -> Record:
   provenance = {**record.provenance, "signature": signature}
   return dataclasses.replace(record, provenance=provenance)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+  """What a protocol's `evaluate` returns to its binary.
+
+  Attributes:
+    text: summary for the terminal.
+    complete: False when the totals of a system were refused.
+  """
+
+  text: str
+  complete: bool

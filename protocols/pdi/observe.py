@@ -1,0 +1,346 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a PDI case to arrays: frames, object masks, tracks, depth and poses.
+
+Each role is filled by the case's own `.npz`, by its recorded sequence, or by
+a backend that the user chose. What cannot be had is named with its reason and
+stays absent; nothing is invented. Arrays are aligned by source frame index.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import cv2
+import numpy as np
+
+from perception import (
+  cache,
+  observation,
+  recorded,
+  registry,
+  resampling,
+  roles,
+  seeding,
+  video,
+)
+from perception.errors import InputError
+from protocols.pdi.cases import PdiCase
+from protocols.pdi.constants import PdiConstants
+
+AUTO = "auto"
+NONE = "none"
+SAMPLINGS = ("variant", "native")
+OFFLINE_MASKS = "grabcut_flow"
+OFFLINE_TRACKS = "lucas_kanade"
+_OBJECT = 1
+
+RecordT = TypeVar("RecordT", bound=observation.Record)
+
+
+@dataclasses.dataclass(frozen=True)
+class PerceptionConfig:
+  """Which backends fill the roles.
+
+  Attributes:
+    masks, tracks: backend name; `auto` takes the case's own arrays, or else
+      the offline backend.
+    geometry: backend name; `auto` takes the case's own arrays or sequence, or
+      else nothing; `none` is never any.
+    vision_language: backend name for the picture audits, or `none`.
+    settings: by role, settings of its backend.
+    sampling: `variant` (frame rate and window of the variant, raw videos
+      only) or `native`.
+    fps: frame rate of recorded sequences that state none; 0 = unknown.
+    cache: folder of cached results, or None.
+  """
+
+  masks: str = AUTO
+  tracks: str = AUTO
+  geometry: str = AUTO
+  vision_language: str = NONE
+  settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+    default_factory=dict
+  )
+  sampling: str = "variant"
+  fps: float = 0.0
+  cache: pathlib.Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Observed:
+  """What perception found; every array has the same T rows.
+
+  Attributes:
+    frames: the clip, or None when only arrays were given.
+    fps: frame rate, 0 = unknown.
+    source_sha256: digest of the input.
+    masks, tracks, geometry: arrays, or None.
+    absent: by role, why it is None.
+    dropped_frames: source frames that not every array covers.
+  """
+
+  frames: video.Clip | None
+  fps: float
+  source_sha256: str
+  masks: observation.Masks | None
+  tracks: observation.Tracks | None
+  geometry: observation.Geometry | None
+  absent: Mapping[str, str]
+  dropped_frames: int = 0
+
+
+def observe(
+  case: PdiCase, config: PerceptionConfig, constants: PdiConstants
+) -> Observed:
+  """Runs or loads every role for a case.
+
+  Args:
+    case: the clip.
+    config: backends.
+    constants: frame rate, window and tracker size of the variant.
+
+  Returns:
+    Aligned arrays.
+
+  Raises:
+    InputError: for unreadable input, or arrays that do not fit each other.
+  """
+  frames = _frames(case, config, constants)
+  absent: dict[str, str] = {}
+  geometry = _geometry(case, config, frames, absent)
+  masks = _masks(case, config, frames, absent)
+  tracks = _tracks(case, config, constants, frames, masks, absent)
+  found = Observed(
+    frames=frames,
+    fps=float(frames.fps) if frames is not None else config.fps,
+    source_sha256=_digest(frames, geometry, masks, tracks),
+    masks=masks,
+    tracks=tracks,
+    geometry=geometry,
+    absent=absent,
+  )
+  return _aligned(case, found)
+
+
+def _frames(
+  case: PdiCase, config: PerceptionConfig, constants: PdiConstants
+) -> video.Clip | None:
+  if case.rgbd is not None:
+    return recorded.open_rgbd(case.rgbd, fps=config.fps).clip()
+  if case.video is None:
+    return None
+  clip = video.read_clip(
+    case.video, fps=config.fps if case.video.is_dir() else None
+  )
+  # Ready arrays fix the frames; only raw clips follow the variant's sampling
+  # (section 1.3; the released code has none, section 1.2).
+  if (
+    case.observations
+    or config.sampling == "native"
+    or not constants.resample_fps
+  ):
+    return clip
+  clip = clip.resample(constants.resample_fps)
+  start, length = resampling.central_window(
+    len(clip), limit=constants.max_frames
+  )
+  return clip.select(slice(start, start + length))
+
+
+def _geometry(
+  case: PdiCase,
+  config: PerceptionConfig,
+  frames: video.Clip | None,
+  absent: dict[str, str],
+) -> observation.Geometry | None:
+  name = config.geometry
+  if name == AUTO and "geometry" in case.observations:
+    return observation.Geometry.load(case.observations["geometry"])
+  if name == AUTO and case.rgbd is not None:
+    return recorded.open_rgbd(case.rgbd, fps=config.fps).geometry()
+  if name in (AUTO, NONE):
+    absent["geometry"] = "no recorded depth and poses, and no backend chosen"
+    return None
+  backend = registry.get("geometry", name, **config.settings.get(name, {}))
+  clip = _require_frames(case, frames, "geometry")
+  return _kept(
+    config,
+    observation.Geometry,
+    backend,
+    clip,
+    lambda: backend.reconstruct(clip),
+  )
+
+
+def _masks(
+  case: PdiCase,
+  config: PerceptionConfig,
+  frames: video.Clip | None,
+  absent: dict[str, str],
+) -> observation.Masks | None:
+  name = config.masks
+  if name == AUTO and "masks" in case.observations:
+    return observation.Masks.load(case.observations["masks"])
+  if frames is None:
+    absent["masks"] = "no masks were given and there is no clip to find them in"
+    return None
+  if case.object_box is None:
+    absent["masks"] = (
+      "no masks were given and no object box to start from (--object_box, or"
+      " object_box in the list)"
+    )
+    return None
+  name = OFFLINE_MASKS if name == AUTO else name
+  backend = registry.get("masks", name, **config.settings.get(name, {}))
+  prompt = roles.ObjectPrompt(_OBJECT, box=case.object_box)
+  prompt.validate(size=frames.size, frames=len(frames))
+  return _kept(
+    config,
+    observation.Masks,
+    backend,
+    frames,
+    lambda: backend.segment(frames, [prompt]),
+    prompts=[prompt],
+  )
+
+
+def _tracks(
+  case: PdiCase,
+  config: PerceptionConfig,
+  constants: PdiConstants,
+  frames: video.Clip | None,
+  masks: observation.Masks | None,
+  absent: dict[str, str],
+) -> observation.Tracks | None:
+  name = config.tracks
+  if name == AUTO and "tracks" in case.observations:
+    return observation.Tracks.load(case.observations["tracks"])
+  if frames is None or masks is None:
+    absent["tracks"] = "no tracks were given and no mask to seed anchors in"
+    return None
+  name = OFFLINE_TRACKS if name == AUTO else name
+  anchors = seed(frames.frames[0], masks.masks[0, 0], constants)
+  if not len(anchors):
+    absent["tracks"] = "the object's mask in frame 0 has no pixel to seed"
+    return None
+  backend = registry.get("tracks", name, **config.settings.get(name, {}))
+  queries = roles.Queries(
+    xy=anchors,
+    frame_row=np.zeros(len(anchors), np.int32),
+    object_ids=np.full(len(anchors), _OBJECT, np.int32),
+  )
+  return _kept(
+    config,
+    observation.Tracks,
+    backend,
+    frames,
+    lambda: backend.track(frames, queries),
+    queries=queries,
+  )
+
+
+def seed(
+  frame: np.ndarray, mask: np.ndarray, constants: PdiConstants
+) -> np.ndarray:
+  """Anchors on the object in frame 0 (section 2.5), at tracker size (1.4).
+
+  Args:
+    frame: RGB uint8 [H, W, 3].
+    mask: bool [H, W].
+    constants: longest side of the tracker's input.
+
+  Returns:
+    float32 [N, 2] video pixels.
+  """
+  height, width = mask.shape
+  scale = min(1.0, constants.tracker_max_side / max(height, width))
+  size = (int(width * scale), int(height * scale))
+  gray = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)
+  if scale < 1.0:
+    gray = cv2.resize(gray, size, interpolation=cv2.INTER_LINEAR)
+    small = cv2.resize(
+      mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST
+    )
+    mask = small.astype(bool)
+  anchors = seeding.seed_anchors(gray, mask)
+  return (anchors * [width / size[0], height / size[1]]).astype(np.float32)
+
+
+def _kept(
+  config: PerceptionConfig,
+  kind: type[RecordT],
+  backend: roles.Backend,
+  frames: video.Clip,
+  compute: Callable[[], RecordT],
+  **inputs: Any,
+) -> RecordT:
+  """A backend's result, from the cache where it is there."""
+  source = cache.source_digest(frames)
+  key = cache.result_key(source, backend.info, **inputs)
+  return cache.Cache(config.cache).record(kind, key, compute)
+
+
+def _require_frames(
+  case: PdiCase, frames: video.Clip | None, role: str
+) -> video.Clip:
+  if frames is None:
+    raise InputError(
+      f"{case.system}/{case.case_id}",
+      role,
+      found="arrays without a clip",
+      expected="a video or picture folder for the backend",
+      hint=f"Name the clip, or give {role} as .npz.",
+    )
+  return frames
+
+
+def _digest(frames: video.Clip | None, *records: Any) -> str:
+  if frames is not None:
+    return frames.sha256
+  for record in records:
+    if record is not None:
+      return str(record.provenance.source_sha256)
+  return ""
+
+
+def _aligned(case: PdiCase, found: Observed) -> Observed:
+  """Keeps the source frames that every array covers."""
+  columns = {
+    name: _indices(getattr(found, name))
+    for name in ("frames", "masks", "tracks", "geometry")
+    if getattr(found, name) is not None
+  }
+  if not columns:
+    return found
+  common = None
+  for index in columns.values():
+    common = index if common is None else np.intersect1d(common, index)
+  assert common is not None
+  if not common.size:
+    raise InputError(
+      f"{case.system}/{case.case_id}",
+      "frame_indices",
+      found="; ".join(f"{k} {v[0]}..{v[-1]}" for k, v in columns.items()),
+      expected="at least one frame that all of them cover",
+      hint="Check that the arrays belong to this clip.",
+    )
+  rows = {
+    name: np.searchsorted(index, common) for name, index in columns.items()
+  }
+  changes: dict[str, Any] = {
+    name: getattr(found, name).select(rows[name]) for name in columns
+  }
+  longest = max(len(index) for index in columns.values())
+  return dataclasses.replace(
+    found, dropped_frames=longest - len(common), **changes
+  )
+
+
+def _indices(record: Any) -> np.ndarray:
+  if record.frame_indices is None:
+    return np.arange(record.xy.shape[0])
+  return np.asarray(record.frame_indices)
