@@ -1,0 +1,264 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Studies as declarations: a JSON object that says what to measure.
+
+Example:
+
+  {"study": "ranking", "replicates": 2000, "seed": 20260619,
+   "axes": [{"name": "cmg", "metrics": ["cmg"]},
+            {"name": "ssp", "metrics": ["f1", "spatial", "integrity"],
+             "worst_weight": 0.5}],
+   "overall": {"cmg": 0.5, "ssp": 0.5},
+   "resampling": {"unit": "case", "strata": "subtype", "draws": "independent"}}
+
+Unknown fields are refused, so that a misspelt option cannot be ignored.
+`options` holds what only one kind of study needs; that study checks it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from perception.errors import InputError
+from protocols.common import outputs
+from protocols.statistics import intervals
+
+STUDIES_FOLDER = pathlib.Path(__file__).parent / "studies"
+STATISTICS = ("macro", "mean", "median", "quantile", "ratio")
+UNITS = ("case", "scene")
+STRATA = ("none", "subtype", "source", "protocol")
+DRAWS = ("shared", "independent")
+DTYPES = ("float32", "float64")
+POLICIES = ("drop", "renormalise", "refuse")
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+  """One score of a system.
+
+  Attributes:
+    name: axis name.
+    metrics: metrics of the table; the case value is their plain mean.
+    worst_weight: w of the step rule `(1 - w) * mean + w * min`.
+    statistic: `macro` (mean of protocol means), `mean` (over all cases),
+      `median`, `quantile`, or `ratio` of two sums over cases.
+    quantile: for `quantile`.
+    denominator: metric below the line, for `ratio`.
+    lower_is_better: direction, for rankings.
+  """
+
+  name: str
+  metrics: tuple[str, ...]
+  worst_weight: float = 0.0
+  statistic: str = "macro"
+  quantile: float = 0.5
+  denominator: str = ""
+  lower_is_better: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Resampling:
+  """What is drawn.
+
+  Attributes:
+    unit: `case`, or `scene` for whole (source, scene) clusters.
+    strata: column whose groups keep their number of units.
+    draws: `shared` by all axes, or `independent` for each axis, which then
+      draws from the cases that it scores.
+    missing_protocol: replicates that lack a protocol are left out (`drop`),
+      averaged over the others (`renormalise`), or an error (`refuse`).
+  """
+
+  unit: str = "case"
+  strata: str = "none"
+  draws: str = "shared"
+  missing_protocol: str = "drop"
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyConfig:
+  """A whole study.
+
+  Attributes:
+    study: kind, a key of `studies.KINDS`.
+    axes: scores to form.
+    overall: weight of each axis in the overall score; empty for none.
+    resampling: how replicates are drawn.
+    replicates: number of replicates.
+    seed: seed of the draws.
+    level: level of intervals.
+    interval: `percentile`, `basic` or `bca`.
+    dtype: precision of the replicates; totals are float64 in any case.
+    systems: systems to use, in order; empty for all.
+    protocols: protocols to use; empty for all.
+    intersect: use the common cases when systems differ, and say so.
+    options: what only this kind of study needs.
+  """
+
+  study: str
+  axes: tuple[Axis, ...] = ()
+  overall: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  resampling: Resampling = Resampling()
+  replicates: int = 2000
+  seed: int = 0
+  level: float = 0.95
+  interval: str = "percentile"
+  dtype: str = "float32"
+  systems: tuple[str, ...] = ()
+  protocols: tuple[str, ...] = ()
+  intersect: bool = False
+  options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def load(name: str) -> StudyConfig:
+  """Reads a study: a path to a JSON file, or the name of one of ours.
+
+  Raises:
+    InputError: naming the field that is wrong.
+  """
+  path = pathlib.Path(name)
+  if path.suffix != ".json":
+    path = STUDIES_FOLDER / f"{name}.json"
+    if not path.exists():
+      raise InputError(
+        "--study",
+        "value",
+        found=name,
+        expected=f"a JSON file, or one of {', '.join(builtin())}",
+      )
+  return parse(outputs.read_json(path), source=str(path))
+
+
+def builtin() -> list[str]:
+  """Names of the studies that come with the package."""
+  return sorted(path.stem for path in STUDIES_FOLDER.glob("*.json"))
+
+
+def parse(content: Mapping[str, Any], *, source: str) -> StudyConfig:
+  """Checks a JSON object and makes it a `StudyConfig`.
+
+  Args:
+    content: the object.
+    source: file name, for the error text.
+
+  Raises:
+    InputError: naming the field that is wrong.
+  """
+  values = dict(content)
+  values.pop("about", None)
+  axes = tuple(
+    _build(Axis, entry, source, f"axes[{number}]")
+    for number, entry in enumerate(_list(values.pop("axes", []), source))
+  )
+  resampling = _build(
+    Resampling, values.pop("resampling", {}), source, "resampling"
+  )
+  study = _build(StudyConfig, values, source, "study")
+  study = dataclasses.replace(study, axes=axes, resampling=resampling)
+  _check(study, source)
+  return study
+
+
+def _list(value: Any, source: str) -> list[Any]:
+  if not isinstance(value, list):
+    raise InputError(source, "axes", found=repr(value), expected="a list")
+  return value
+
+
+def _build(kind: type[Any], content: Any, source: str, field: str) -> Any:
+  if not isinstance(content, Mapping):
+    raise InputError(source, field, found=repr(content), expected="an object")
+  known = {entry.name: entry for entry in dataclasses.fields(kind)}
+  for name, value in content.items():
+    if name not in known:
+      raise InputError(
+        source,
+        f"{field}.{name}",
+        found="a field that no version knows",
+        expected=f"fields among {', '.join(known)}",
+      )
+    wanted = str(known[name].type).split("[")[0]
+    if not _has_type(value, wanted):
+      raise InputError(
+        source, f"{field}.{name}", found=repr(value), expected=wanted
+      )
+  values = {
+    name: tuple(value) if isinstance(value, list) else value
+    for name, value in content.items()
+  }
+  try:
+    return kind(**values)
+  except TypeError as error:
+    raise InputError(
+      source, field, found=error, expected="all required fields"
+    ) from error
+
+
+def _has_type(value: Any, wanted: str) -> bool:
+  if wanted == "float":
+    return isinstance(value, int | float) and not isinstance(value, bool)
+  if wanted == "int":
+    return isinstance(value, int) and not isinstance(value, bool)
+  if wanted == "tuple":
+    return isinstance(value, list | tuple) and all(
+      isinstance(entry, str) for entry in value
+    )
+  kinds = {"str": str, "bool": bool, "Mapping": Mapping}
+  return isinstance(value, kinds[wanted]) if wanted in kinds else True
+
+
+def _check(study: StudyConfig, source: str) -> None:
+  """Bounds and cross references."""
+  rules: list[tuple[str, Any, bool, str]] = [
+    ("replicates", study.replicates, study.replicates >= 1, "at least 1"),
+    ("seed", study.seed, 0 <= study.seed < 2**32, "0 to 2**32 - 1"),
+    ("level", study.level, 0 < study.level < 1, "between 0 and 1"),
+    _one_of("interval", study.interval, intervals.METHODS),
+    _one_of("dtype", study.dtype, DTYPES),
+    _one_of("resampling.unit", study.resampling.unit, UNITS),
+    _one_of("resampling.strata", study.resampling.strata, STRATA),
+    _one_of("resampling.draws", study.resampling.draws, DRAWS),
+    _one_of(
+      "resampling.missing_protocol",
+      study.resampling.missing_protocol,
+      POLICIES,
+    ),
+  ]
+  names = [axis.name for axis in study.axes]
+  rules.append(
+    ("axes", names, len(set(names)) == len(names), "different names")
+  )
+  for axis in study.axes:
+    field = f"axes.{axis.name}"
+    is_ratio = axis.statistic == "ratio"
+    rules += [
+      _one_of(f"{field}.statistic", axis.statistic, STATISTICS),
+      (f"{field}.metrics", axis.metrics, bool(axis.metrics), "some metric"),
+      (
+        f"{field}.worst_weight",
+        axis.worst_weight,
+        0 <= axis.worst_weight <= 1,
+        "0 to 1",
+      ),
+      (f"{field}.quantile", axis.quantile, 0 <= axis.quantile <= 1, "0 to 1"),
+      (
+        f"{field}.denominator",
+        axis.denominator,
+        is_ratio == bool(axis.denominator),
+        "a metric for `ratio`, and only there",
+      ),
+    ]
+  unknown = sorted(set(study.overall) - set(names))
+  rules.append(("overall", unknown, not unknown, f"axes among {names}"))
+  for field, found, good, expected in rules:
+    if not good:
+      raise InputError(source, field, found=repr(found), expected=expected)
+
+
+def _one_of(
+  field: str, value: str, allowed: tuple[str, ...]
+) -> tuple[str, Any, bool, str]:
+  return (field, value, value in allowed, f"one of {', '.join(allowed)}")

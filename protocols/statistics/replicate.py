@@ -1,0 +1,153 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed from the counts of one replicate.
+
+Everything a case contributes to a linear statistic is summed per unit once,
+in float64, before any replicate is drawn; a replicate is then one product of
+counts and sums. Medians and quantiles read the counts themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from kernels import bootstrap, bootstrap_statistics
+from protocols.statistics.cases import CaseTable
+from protocols.statistics.config import Resampling
+from protocols.statistics.streams import Stream
+
+LINEAR = ("macro", "mean", "ratio")
+
+
+def tables(
+  cases: CaseTable, stream: Stream, protocols: Sequence[str]
+) -> dict[str, np.ndarray]:
+  """What `finish` reads: unit sums of linear axes, values of the others.
+
+  Args:
+    cases: table of distinct systems.
+    stream: the draws.
+    protocols: [p] names, sorted.
+
+  Returns:
+    float64 arrays by name.
+  """
+  code = np.searchsorted(protocols, cases.groups["protocol"][stream.cases])
+  columns = []
+  found: dict[str, np.ndarray] = {}
+  for a in stream.axes:
+    values = cases.values[a][:, stream.cases]
+    if cases.axes[a].statistic not in LINEAR:
+      found[f"values_{a}"] = values
+      found[f"scored_{a}"] = np.isfinite(values).astype(np.float64)
+      continue
+    weights = _shared_weights(cases, a)[:, stream.cases]
+    pooled = cases.axes[a].statistic != "macro"
+    for p in range(1 if pooled else len(protocols)):
+      inside = np.ones(len(code), bool) if pooled else code == p
+      for part in (np.where(np.isfinite(values), values, 0.0), weights):
+        sums = np.zeros((stream.num_units, len(part)))
+        np.add.at(sums, stream.unit_of_case, np.where(inside, part, 0.0).T)
+        columns.append(sums)
+  if columns:
+    found["sums"] = np.concatenate(columns, axis=1)
+  return found
+
+
+def _shared_weights(cases: CaseTable, axis: int) -> np.ndarray:
+  """[u or 1, c] denominators; one row where all systems have the same."""
+  weights = cases.weights[axis]
+  return weights[:1] if np.all(weights == weights[:1]) else weights
+
+
+def finisher(
+  cases: CaseTable,
+  streams: Sequence[Stream],
+  protocols: Sequence[str],
+  resampling: Resampling,
+  keep_protocols: bool,
+) -> Callable[[tuple[Array, ...], Any], Array]:
+  """Makes the function from counts and tables to scores.
+
+  Args:
+    cases: table of distinct systems.
+    streams: all streams.
+    protocols: [p] names, sorted.
+    resampling: supplies the rule for missing protocols.
+    keep_protocols: also return protocol means.
+
+  Returns:
+    The function; it closes over static facts only, every number comes in
+    through `tables`.
+  """
+  u = len(cases.systems)
+  p = len(protocols)
+  renormalise = resampling.missing_protocol == "renormalise"
+  widths = [len(_shared_weights(cases, a)) for a in range(len(cases.axes))]
+  code = np.searchsorted(protocols, cases.groups["protocol"])
+  required = [np.bincount(code[mask], minlength=p) > 0 for mask in cases.masks]
+  unit_of_case = [stream.unit_of_case for stream in streams]
+
+  def quantile(axis: int, stream: int, counts: Array, table: Any) -> Array:
+    values, scored = table[f"values_{axis}"], table[f"scored_{axis}"]
+    of_case = counts[jnp.asarray(unit_of_case[stream])]
+    spec = cases.axes[axis]
+    q = 0.5 if spec.statistic == "median" else spec.quantile
+    found = jax.vmap(
+      lambda v, ok: bootstrap_statistics.weighted_quantile(v, of_case * ok, q=q)
+    )(values, scored)
+    score = jnp.where(found.weight > 0, found.value, jnp.nan)
+    return _with_protocols(score, None, p, keep_protocols)
+
+  def linear(axis: int, block: Array) -> Array:
+    above = block[:, :u]
+    below = jnp.broadcast_to(block[:, u:], above.shape)
+    macro = jax.vmap(bootstrap_statistics.macro_mean, in_axes=(1, 1))(
+      above, below
+    )
+    present = macro.present
+    if cases.axes[axis].statistic == "macro" and not renormalise:
+      good = jnp.all(present | ~jnp.asarray(required[axis]), axis=1)
+    else:
+      good = jnp.any(present, axis=1)
+    score = jnp.where(good, macro.value, jnp.nan)
+    means = jnp.where(present, macro.protocols, jnp.nan).T
+    if cases.axes[axis].statistic != "macro":
+      return _with_protocols(score, None, p, keep_protocols)
+    return _with_protocols(score, means, p, keep_protocols)
+
+  def finish(counts: tuple[Array, ...], tables: Any) -> Array:
+    scores: dict[int, Array] = {}
+    for s, stream in enumerate(streams):
+      offset = 0
+      if "sums" in tables[s]:
+        totals = bootstrap.resample_sums(counts[s], tables[s]["sums"])
+      for axis in stream.axes:
+        if cases.axes[axis].statistic not in LINEAR:
+          scores[axis] = quantile(axis, s, counts[s], tables[s])
+          continue
+        rows = p if cases.axes[axis].statistic == "macro" else 1
+        width = rows * (u + widths[axis])
+        block = totals[offset : offset + width].reshape(rows, -1)
+        offset += width
+        scores[axis] = linear(axis, block)
+    return jnp.stack([scores[axis] for axis in sorted(scores)])
+
+  return finish
+
+
+def _with_protocols(
+  score: Array, means: Array | None, p: int, keep: bool
+) -> Array:
+  """[1 + p, u] score and protocol means; NaN rows where there are none."""
+  if not keep:
+    return score[None]
+  if means is None:
+    means = jnp.full((p, score.shape[0]), jnp.nan, score.dtype)
+  return jnp.concatenate([score[None], means])
