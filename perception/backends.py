@@ -43,6 +43,19 @@ class Spec:
 
 
 _OURS = "Apache-2.0"
+_DA3_MODULES = (
+  "torch",
+  "safetensors",
+  "addict",
+  "einops",
+  "omegaconf",
+  "evo",
+  "depth_anything_3",
+)
+_DA3_INSTALL = (
+  "pip install 'worldgauge[perception]' e3nn evo &&"
+  " pip install --no-deps depth-anything-3==0.1.1"
+)
 
 SPECS: tuple[Spec, ...] = (
   Spec(
@@ -135,5 +148,35 @@ SPECS: tuple[Spec, ...] = (
     licence=_OURS,
     comparable_to_published=False,
     summary="scores read from a JSONL file by image digest",
+  ),
+  Spec(
+    role="geometry",
+    name="depth_anything3",
+    target="perception.neural.depth_anything3:DepthAnything3",
+    licence="Apache-2.0 / CC-BY-NC-4.0",
+    comparable_to_published=True,
+    summary="joint or streamed multi-view geometry (DA3-GIANT); GPU",
+    requires=_DA3_MODULES,
+    install=_DA3_INSTALL,
+  ),
+  Spec(
+    role="geometry",
+    name="depth_anything3_pair",
+    target="perception.neural.depth_anything3:DepthAnything3Pair",
+    licence="Apache-2.0 / CC-BY-NC-4.0",
+    comparable_to_published=True,
+    summary="camera motion between two frames, EgoGenEval's settings; GPU",
+    requires=_DA3_MODULES,
+    install=_DA3_INSTALL,
+  ),
+  Spec(
+    role="geometry",
+    name="depth_anything3_single",
+    target="perception.neural.depth_anything3:DepthAnything3Single",
+    licence="Apache-2.0 / CC-BY-NC-4.0",
+    comparable_to_published=True,
+    summary="metric depth of one frame, EgoGenEval's settings; GPU",
+    requires=_DA3_MODULES,
+    install=_DA3_INSTALL,
   ),
 )

@@ -32,6 +32,7 @@ from perception import errors, storage
 from perception import observation_checks as checks
 
 SCHEMA_VERSION = 1
+CACHE_PREFIX = "cache_"
 UNITS = ("metre", "arbitrary")
 _PROVENANCE_KEYS = ("source_sha256", "backend", "backend_version")
 _EXTRA_KEYS = ("weights_sha256", "settings")
@@ -56,24 +57,20 @@ class Provenance:
   settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-class _Record:
+class Record:
   """Saving, loading and selecting rows; the fields belong to subclasses."""
 
   provenance: Provenance
   _optional: ClassVar[tuple[str, ...]] = ()
-  _compress: ClassVar[bool] = False
+  compress: ClassVar[bool] = False
 
   @classmethod
   def _field_names(cls) -> list[str]:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     return [field.name for field in fields if field.name != "provenance"]
 
-  def save(self, path: str | os.PathLike[str]) -> None:
-    """Writes the record as one `.npz`, atomically.
-
-    Raises:
-      InputError: the file cannot be written.
-    """
+  def to_arrays(self) -> dict[str, np.ndarray]:
+    """The record as named arrays, as they stand in its file."""
     arrays: dict[str, np.ndarray] = {}
     for name in self._field_names():
       value = getattr(self, name)
@@ -85,7 +82,47 @@ class _Record:
     texts["settings"] = json.dumps(dict(source.settings), sort_keys=True)
     arrays |= {key: np.asarray(text) for key, text in texts.items()}
     arrays["schema_version"] = np.asarray(SCHEMA_VERSION)
-    storage.write_npz(path, arrays, compress=self._compress)
+    return arrays
+
+  @classmethod
+  def from_arrays(
+    cls, arrays: Mapping[str, np.ndarray], *, source: str | os.PathLike[str]
+  ) -> Self:
+    """Validates named arrays; keys that begin with `cache_` are ignored.
+
+    Args:
+      arrays: as `to_arrays` gives them.
+      source: file or other origin, for the message.
+
+    Raises:
+      InputError: names the source, the field, what was found and expected.
+    """
+    values = {
+      key: value
+      for key, value in arrays.items()
+      if not key.startswith(CACHE_PREFIX)
+    }
+    version = values.pop("schema_version", None)
+    if version is None or version.shape or version != SCHEMA_VERSION:
+      raise errors.InputError(
+        source, "schema_version", found=version, expected=SCHEMA_VERSION
+      )
+    try:
+      provenance = _pop_provenance(values)
+      names = cls._field_names()
+      checks.require_keys(values, names, optional=cls._optional)
+      fields: dict[str, Any] = {**values, "provenance": provenance}
+      return cls(**fields)
+    except errors.InputError as error:
+      raise checks.attribute(error, source) from error
+
+  def save(self, path: str | os.PathLike[str]) -> None:
+    """Writes the record as one `.npz`, atomically.
+
+    Raises:
+      InputError: the file cannot be written.
+    """
+    storage.write_npz(path, self.to_arrays(), compress=self.compress)
 
   @classmethod
   def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -94,20 +131,7 @@ class _Record:
     Raises:
       InputError: names the file, the field, what was found and expected.
     """
-    arrays = storage.read_npz(path)
-    version = arrays.pop("schema_version", None)
-    if version is None or version.shape or version != SCHEMA_VERSION:
-      raise errors.InputError(
-        path, "schema_version", found=version, expected=SCHEMA_VERSION
-      )
-    try:
-      provenance = _pop_provenance(arrays)
-      names = cls._field_names()
-      checks.require_keys(arrays, names, optional=cls._optional)
-      fields: dict[str, Any] = {**arrays, "provenance": provenance}
-      return cls(**fields)
-    except errors.InputError as error:
-      raise checks.attribute(error, path) from error
+    return cls.from_arrays(storage.read_npz(path), source=path)
 
   def _set(self, name: str, value: object) -> None:
     object.__setattr__(self, name, value)
@@ -133,8 +157,19 @@ def _pop_provenance(arrays: dict[str, np.ndarray]) -> Provenance:
   return Provenance(settings=settings, **texts)
 
 
+def _indices_of(value: np.ndarray | None, frames: int) -> np.ndarray:
+  """Frame indices of a record that may leave them out."""
+  if value is None:
+    return np.arange(frames, dtype=np.int32)
+  indices = checks.as_frame_indices(value)
+  checks.require(
+    len(indices) == frames, "frame_indices", len(indices), f"{frames} entries"
+  )
+  return indices
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class Geometry(_Record):
+class Geometry(Record):
   """Depth and cameras of T frames.
 
   Attributes:
@@ -216,7 +251,7 @@ class Geometry(_Record):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Masks(_Record):
+class Masks(Record):
   """Masks of O objects over T frames.
 
   An object that is absent, hidden or lost has an empty mask in that frame.
@@ -234,7 +269,7 @@ class Masks(_Record):
   frame_indices: np.ndarray
   provenance: Provenance
 
-  _compress: ClassVar[bool] = True
+  compress: ClassVar[bool] = True
 
   def __post_init__(self) -> None:
     """Checks every field; see the module docstring."""
@@ -244,6 +279,15 @@ class Masks(_Record):
     self._set("object_ids", ids)
     shape = (len(ids), len(frame_indices), None, None)
     self._set("masks", checks.as_bools(self.masks, "masks", shape))
+
+  def select(self, rows: Sequence[int] | np.ndarray) -> Masks:
+    """The record of some of its frames, in increasing order."""
+    index = np.asarray(rows, np.int64)
+    return dataclasses.replace(
+      self,
+      masks=self.masks[:, index],
+      frame_indices=self.frame_indices[index],
+    )
 
   def of(self, object_id: int) -> np.ndarray:
     """[T, h, w] bool mask of one object.
@@ -260,7 +304,7 @@ class Masks(_Record):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Tracks(_Record):
+class Tracks(Record):
   """N points followed over T frames.
 
   Attributes:
@@ -270,7 +314,7 @@ class Tracks(_Record):
     confidence: [T, N] float32 in [0, 1].
     query_frame: [N] int32, row (0..T-1) in which the point was given.
     provenance: source and backend.
-    frame_indices: [T] int32 indices of source frames, or None for 0..T-1.
+    frame_indices: [T] int32 indices of source frames; None becomes 0..T-1.
     object_ids: [N] int32, the object a point was seeded on, -1 = background;
       None where all belong to one object.
     video_size: (H, W) that `xy` refers to, or None when not recorded.
@@ -281,7 +325,7 @@ class Tracks(_Record):
   confidence: np.ndarray
   query_frame: np.ndarray
   provenance: Provenance
-  frame_indices: np.ndarray | None = None
+  frame_indices: np.ndarray = None  # type: ignore[assignment]
   object_ids: np.ndarray | None = None
   video_size: tuple[int, int] | None = None
 
@@ -316,18 +360,29 @@ class Tracks(_Record):
       f"rows in 0..{frames - 1}",
     )
     self._set("query_frame", query)
-    if self.frame_indices is not None:
-      indices = checks.as_frame_indices(self.frame_indices)
-      expected = f"{frames} entries"
-      checks.require(
-        len(indices) == frames, "frame_indices", len(indices), expected
-      )
-      self._set("frame_indices", indices)
+    self._set("frame_indices", _indices_of(self.frame_indices, frames))
     if self.object_ids is not None:
       ids = checks.as_integers(self.object_ids, "object_ids", (count,))
       self._set("object_ids", ids)
     if self.video_size is not None:
       self._set("video_size", checks.as_size(self.video_size, "video_size"))
+
+  def select(self, rows: Sequence[int] | np.ndarray) -> Tracks:
+    """The record of some of its frames, in increasing order.
+
+    Points whose query frame is left out count as given in the next frame kept
+    (the last one if there is none).
+    """
+    index = np.asarray(rows, np.int64)
+    query = np.searchsorted(index, self.query_frame)
+    return dataclasses.replace(
+      self,
+      xy=self.xy[index],
+      visible=self.visible[index],
+      confidence=self.confidence[index],
+      query_frame=np.minimum(query, len(index) - 1).astype(np.int32),
+      frame_indices=self.frame_indices[index],
+    )
 
   def of(self, object_id: int) -> Tracks:
     """The points seeded on one object (-1: background)."""
@@ -346,7 +401,7 @@ class Tracks(_Record):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Features(_Record):
+class Features(Record):
   """Descriptors of T frames on a grid of patches.
 
   Attributes:
@@ -355,7 +410,7 @@ class Features(_Record):
     patch_size: (height, width) of a patch in pixels at `image_size`.
     image_size: (H, W) that the patch grid divides.
     provenance: source and backend.
-    frame_indices: [T] int32 indices of source frames, or None for 0..T-1.
+    frame_indices: [T] int32 indices of source frames; None becomes 0..T-1.
   """
 
   patches: np.ndarray
@@ -363,7 +418,7 @@ class Features(_Record):
   patch_size: tuple[int, int]
   image_size: tuple[int, int]
   provenance: Provenance
-  frame_indices: np.ndarray | None = None
+  frame_indices: np.ndarray = None  # type: ignore[assignment]
 
   _optional: ClassVar[tuple[str, ...]] = ("frame_indices",)
 
@@ -391,17 +446,21 @@ class Features(_Record):
     )
     self._set("patch_size", patch)
     self._set("image_size", image)
-    if self.frame_indices is not None:
-      indices = checks.as_frame_indices(self.frame_indices)
-      expected = f"{frames} entries"
-      checks.require(
-        len(indices) == frames, "frame_indices", len(indices), expected
-      )
-      self._set("frame_indices", indices)
+    self._set("frame_indices", _indices_of(self.frame_indices, frames))
+
+  def select(self, rows: Sequence[int] | np.ndarray) -> Features:
+    """The record of some of its frames, in increasing order."""
+    index = np.asarray(rows, np.int64)
+    return dataclasses.replace(
+      self,
+      patches=self.patches[index],
+      pooled=self.pooled[index],
+      frame_indices=self.frame_indices[index],
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Detections(_Record):
+class Detections(Record):
   """Boxes found in one frame; N may be 0.
 
   Attributes:
