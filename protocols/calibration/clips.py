@@ -23,6 +23,8 @@ from protocols.calibration.scenes import Scene
 BACKEND = "ray_cast"
 BACKEND_VERSION = "1"
 SUBJECT_ID = 1
+_RECORDS = ("geometry", "masks", "tracks")
+LAST_FILE = f"{_RECORDS[-1]}.npz"
 ANCHORS = 100
 
 
@@ -98,7 +100,8 @@ def record(
 def write(folder: pathlib.Path, recording: Recording) -> None:
   """Writes the clip and its observations into a folder of its own.
 
-  The records then carry the digest of the written clip.
+  The records then carry the digest of the written clip. `LAST_FILE` is
+  written last: where it exists, the folder is complete.
 
   Args:
     folder: made if absent.
@@ -113,7 +116,7 @@ def write(folder: pathlib.Path, recording: Recording) -> None:
   path = folder / "clip.mp4"
   video.write_video(path, recording.rgb, recording.fps)
   source = _provenance(hashlib.sha256(path.read_bytes()).hexdigest())
-  for name in ("geometry", "masks", "tracks"):
+  for name in _RECORDS:
     record_ = dataclasses.replace(getattr(recording, name), provenance=source)
     record_.save(folder / f"{name}.npz")
 

@@ -105,8 +105,11 @@ def _skating(scene: Scene, strength: float) -> Scene:
 def _teleport(scene: Scene, strength: float) -> Scene:
   """Four sudden sideways jumps of s body heights, to and fro."""
   jumps = np.floor(_phase(scene) * 5.0 - 1e-9) % 2 > 0.5
-  sideways = scene.c2w[0, :3, 0] * (1.0, 0.0, 1.0)
-  return _moved(scene, strength * _BODY_M * jumps[:, None] * sideways)
+  right = scene.c2w[0, :3, 0]
+  offset = scene.subject_poses()[:, :3, 3] - scene.c2w[:, :3, 3]
+  inwards = -1.0 if np.mean(offset @ right) > 0.0 else 1.0
+  step = inwards * strength * _BODY_M * right * (1.0, 0.0, 1.0)
+  return _moved(scene, jumps[:, None] * step)
 
 
 def _direction_reversal(scene: Scene, strength: float) -> Scene:
@@ -143,16 +146,17 @@ def _resampled(
 
 
 def _jello_shear(scene: Scene, strength: float) -> Scene:
-  """A jelly: tangents of the lean reach 0.6 s, its foot stays in place.
+  """A jelly: the tangent of its lean reaches s, its foot stays in place.
 
-  Two leans at right angles and a twisting one run out of phase (a rotating
-  wave); each is linear in height, so every ray stays straight.
+  The lean turns around the body three times in the clip (two shears in
+  quadrature) and grows from zero within the first sixth. It is linear in
+  height, so every ray stays straight.
   """
-  angle = 6 * np.pi * _phase(scene)
+  time = _phase(scene)
+  lean = strength * np.minimum(1.0, 6.0 * time)
   shear = np.tile(np.eye(4), (scene.frames, 1, 1))
-  shear[:, 0, 1] = 0.6 * strength * np.sin(angle)
-  shear[:, 2, 1] = 0.6 * strength * np.sin(angle - np.pi / 2)
-  shear[:, 0, 2] = 0.6 * strength * np.sin(angle - np.pi / 4)
+  shear[:, 0, 1] = lean * np.sin(6 * np.pi * time)
+  shear[:, 2, 1] = -lean * np.cos(6 * np.pi * time)
   return _with_subject(scene, scene.subject_poses() @ shear)
 
 
@@ -236,8 +240,9 @@ DEFECTS: Mapping[str, Defect] = {
       "world",
       "rigid",
       (0.0, 0.25, 0.5, 1.0),
-      "a rotating lean with tangent 0.6 and a twist",
-      "a deformation that leaves more than half of the pair ratios equal",
+      "a lean of 45 degrees that turns around the body three times",
+      "strain that all selected pairs share: they often lie along one"
+      " direction, and the median divides a common ratio out",
       _jello_shear,
     ),
     Defect(

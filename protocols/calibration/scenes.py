@@ -252,14 +252,15 @@ def _biological(
 def _curved(
   kit: sets.Materials, rng: np.random.Generator, time: np.ndarray
 ) -> _Setup:
-  """The subject drives along an arc, towards the back."""
+  """The subject drives away along an arc; its back stays in view."""
   sign = rng.choice((-1.0, 1.0))
-  angle = np.deg2rad(-80 + rng.uniform(125, 150) * time)
+  half_turn = rng.uniform(34, 40)
+  angle = np.deg2rad(half_turn * (2.0 * time - 1.0))
   path = np.stack(
     [
-      sign * (2.2 * np.cos(angle) - 0.9),
+      sign * (3.4 - 4.0 * np.cos(angle)),
       np.zeros_like(angle),
-      7.1 + 2.5 * np.sin(angle),
+      7.3 + 4.0 * np.sin(angle),
     ],
     axis=1,
   )
