@@ -101,7 +101,11 @@ def scale_calibration(
 
 
 def step_score(
-  expected: jax.Array, estimate: jax.Array, *, dead_zone: float, floor: float
+  expected: jax.Array,
+  estimate: jax.Array,
+  *,
+  dead_zone: float | jax.Array,
+  floor: float | jax.Array,
 ) -> StepScore:
   """Direction-gated magnitude score of one component.
 
@@ -147,7 +151,7 @@ def recorded_step_score(
   absolute_error: jax.Array,
   direction: jax.Array,
   *,
-  floor: float,
+  floor: float | jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
   """The score from a stored direction flag and absolute error.
 
@@ -225,5 +229,5 @@ def pose_errors(
   )
 
 
-def _sign(value: jax.Array, dead_zone: float) -> jax.Array:
+def _sign(value: jax.Array, dead_zone: float | jax.Array) -> jax.Array:
   return jnp.where(jnp.abs(value) <= dead_zone, 0.0, jnp.sign(value))

@@ -190,7 +190,7 @@ PAPER = Constants(
 )
 
 
-def of_variant(variant: str) -> Constants:
+def for_variant(variant: str) -> Constants:
   """The constants of a variant; raises ValueError for an unknown name."""
   known = {"released": RELEASED, "paper": PAPER}
   if variant not in known:

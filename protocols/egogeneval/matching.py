@@ -319,3 +319,50 @@ class Matcher:
 
 def _floats(box: Sequence[float]) -> tuple[float, ...]:
   return tuple(float(v) for v in box)
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+  """Counts and means over a step's records.
+
+  Attributes:
+    targets: G.
+    matches: M.
+    missing: target objects without a match.
+    extras: recorded extra objects.
+    object_quality: mean over matches; None without a match or a value.
+    position_error: mean centre distance over the diagonal; None for M = 0.
+    signals: mean of each signal over the matches that have it.
+  """
+
+  targets: int
+  matches: int
+  missing: int
+  extras: int
+  object_quality: float | None
+  position_error: float | None
+  signals: dict[str, float | None]
+
+
+def summary(records: Sequence[ObjectRecord]) -> Summary:
+  """Counts and means of a step (specification 4.9 to 4.11)."""
+  matches = [record for record in records if record.status == MATCH]
+  missing = sum(record.status == MISSING for record in records)
+  signals = {
+    name: _mean([(record.signals or {}).get(name) for record in matches])
+    for name in constants.SIGNAL_WEIGHTS
+  }
+  return Summary(
+    len(matches) + missing,
+    len(matches),
+    missing,
+    len(records) - len(matches) - missing,
+    _mean([record.object_quality for record in matches]),
+    _mean([record.center_norm for record in matches]),
+    signals,
+  )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+  known = [value for value in values if value is not None]
+  return math.fsum(known) / len(known) if known else None

@@ -52,21 +52,31 @@ def median_depth(
     limits: constants of the variant.
 
   Returns:
-    The median, or None for an empty box or fewer than 16 valid pixels.
+    The median, or None for fewer than 16 valid pixels.
   """
+  values = valid_depths(depth, box, image_size, limits)
+  if values.size < limits.min_depth_pixels:
+    return None
+  return float(np.median(values))
+
+
+def valid_depths(
+  depth: NDArray[np.float32],
+  box: box_math.Box,
+  image_size: tuple[int, int],
+  limits: constants.Constants,
+) -> NDArray[np.float32]:
+  """Depths within the limits in the central part of a box; may be empty."""
   window = _central_window(box, image_size, depth.shape, limits)
   if window is None:
-    return None
+    return np.zeros(0, np.float32)
   patch = np.asarray(depth[window], np.float32).ravel()
   low, high = np.float32(limits.min_depth), np.float32(limits.max_depth)
   if limits.depth_limits_inclusive:
     valid = (patch >= low) & (patch <= high)
   else:
     valid = (patch > low) & (patch < high)
-  values = patch[valid & np.isfinite(patch)]
-  if values.size < limits.min_depth_pixels:
-    return None
-  return float(np.median(values))
+  return patch[valid & np.isfinite(patch)]
 
 
 def object_depths(

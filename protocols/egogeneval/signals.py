@@ -74,8 +74,8 @@ def pair_signals(
     "sharpness_ratio": sharpness(grey_a, grey_b),
     "color_sim": colour(a, b),
     "shape_sim": shape(
-      _rectangle(target.shape, target_box),
-      _rectangle(generated.shape, generated_box),
+      rectangle(target.shape, target_box),
+      rectangle(generated.shape, generated_box),
     ),
   }
   return Signals(values, quality(values))
@@ -200,9 +200,10 @@ def _grey(image: Image) -> NDArray[np.float32]:
   return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.float32)
 
 
-def _rectangle(
+def rectangle(
   image_shape: tuple[int, ...], box: box_math.Box
 ) -> NDArray[np.bool_]:
+  """Mask of a filled box in an image of some shape, end pixels included."""
   mask = np.zeros(image_shape[:2], bool)
   x1, y1, x2, y2 = (round(v) for v in box)
   mask[max(0, y1) : y2 + 1, max(0, x1) : x2 + 1] = True
