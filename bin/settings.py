@@ -28,7 +28,10 @@ _WORKERS = flags.DEFINE_integer(
   "workers", 1, "Worker processes.", lower_bound=1
 )
 _EXECUTOR = flags.DEFINE_enum(
-  "executor", "local", EXECUTORS, "Where cases run; ray needs the extra cluster."
+  "executor",
+  "local",
+  EXECUTORS,
+  "Where cases run; ray needs the extra cluster.",
 )
 _SHARD_INDEX = flags.DEFINE_integer(
   "shard_index", 0, "This process's shard.", lower_bound=0

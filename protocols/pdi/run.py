@@ -100,7 +100,7 @@ def evaluate(config: PdiConfig, options: runner.RunOptions) -> runner.Outcome:
   totals = write_totals(found, records, config, options)
   lines = [table(totals), f"results in {options.output}"]
   if config.inputs.doses:
-    rows = calibration.dose_table(config.perception, constants)
+    rows = calibration.dose_table(constants)
     calibration.write_doses(options.output, rows)
     lines.append(calibration.describe_doses(rows))
   complete = not any(e["refused"] for e in totals["systems"].values())
