@@ -93,7 +93,7 @@ def record(
       frame_indices=np.arange(scene.frames, dtype=np.int32),
       provenance=source,
     ),
-    tracks=_tracks(scene, masks[0], source, anchors=anchors, seed=seed),
+    tracks=_tracks(scene, frames.part, source, anchors=anchors, seed=seed),
   )
 
 
@@ -138,19 +138,25 @@ def _geometry(
 
 def _tracks(
   scene: Scene,
-  mask: np.ndarray,
+  part: np.ndarray,
   source: observation.Provenance,
   *,
   anchors: int,
   seed: int,
 ) -> observation.Tracks:
-  """Tracks of the subject's points seen in frame 0."""
+  """Tracks of the subject's points seen in frame 0.
+
+  A point counts as visible when nothing hides it and the centre of its pixel
+  shows its part as well: at an outline the pixel may belong to something
+  else, and a tracker would have lost the point.
+  """
+  own = np.flatnonzero(scene.world.part_body == scene.subject)
+  mask = np.isin(part[0], own)
   xy = tracks.sample_pixels(mask, count=anchors, seed=seed)
   points = tracks.points_at_pixels(
     scene.world, scene.motion, scene.c2w, scene.intrinsics, xy, frame=0
   )
-  parts = np.flatnonzero(scene.world.part_body == scene.subject)
-  keep = np.isin(points.part, parts)
+  keep = np.isin(points.part, own)
   points = tracks.SurfacePoints(points.part[keep], points.local[keep])
   exact = tracks.project_points(
     scene.world,
@@ -160,11 +166,17 @@ def _tracks(
     scene.size,
     points,
   )
+  limit = np.array(scene.size)[::-1] - 1
+  column, row = np.moveaxis(
+    np.clip(np.rint(exact.xy), 0, limit).astype(int), -1, 0
+  )
+  shown = part[np.arange(scene.frames)[:, None], row, column]
+  visible = exact.visible & (shown == points.part)
   count = len(points.part)
   return observation.Tracks(
     xy=exact.xy.astype(np.float32),
-    visible=exact.visible,
-    confidence=exact.visible.astype(np.float32),
+    visible=visible,
+    confidence=visible.astype(np.float32),
     query_frame=np.zeros(count, np.int32),
     provenance=source,
     frame_indices=np.arange(scene.frames, dtype=np.int32),

@@ -252,15 +252,14 @@ def _biological(
 def _curved(
   kit: sets.Materials, rng: np.random.Generator, time: np.ndarray
 ) -> _Setup:
-  """The subject drives away along an arc; its back stays in view."""
+  """The subject drives away along an arc; what it shows stays in view."""
   sign = rng.choice((-1.0, 1.0))
-  half_turn = rng.uniform(34, 40)
-  angle = np.deg2rad(half_turn * (2.0 * time - 1.0))
+  angle = np.deg2rad(rng.uniform(46, 54) * time)
   path = np.stack(
     [
-      sign * (3.4 - 4.0 * np.cos(angle)),
+      sign * (4.0 - 5.0 * np.cos(angle)),
       np.zeros_like(angle),
-      7.3 + 4.0 * np.sin(angle),
+      5.0 + 5.0 * np.sin(angle),
     ],
     axis=1,
   )
