@@ -78,7 +78,8 @@ def select_pairs(
   Candidates are the visible anchors whose depth gradient lies strictly below
   the quantile over the visible ones; all visible ones if that leaves fewer
   than `min_anchors` (no threshold applies to fewer than `min_anchors`).
-  Pairs are ranked by |q_i - q_j| min(D_i, D_j), equal scores by index.
+  Pairs are ranked by |q_i - q_j| min(D_i, D_j); of equal scores the later pair
+  (i, j) comes first, as in a stable ascending sort read backwards.
 
   Args:
     points: [N, 3] anchors at frame 0.
@@ -117,7 +118,9 @@ def select_pairs(
   rank_by = jnp.where(jnp.isnan(score), jnp.inf, score)
   rank_by = jnp.where(exists, rank_by, -jnp.inf).ravel()
   size = min(num_pairs, anchors * anchors)
-  _, chosen = jax.lax.top_k(jax.lax.stop_gradient(rank_by), size)
+  # top_k takes the lower index first; the reversed list turns that round.
+  _, reverse = jax.lax.top_k(jax.lax.stop_gradient(rank_by[::-1]), size)
+  chosen = anchors * anchors - 1 - reverse
   first = (chosen // anchors).astype(jnp.int32)
   second = (chosen % anchors).astype(jnp.int32)
   pair_length = length[first, second]

@@ -36,6 +36,8 @@ class ClipArrays:
     c2w: [T, 4, 4] camera-to-world; needed with `depth`.
     resized_size: (w1, h1), the size that the video was resized to before the
       map was cropped at the bottom and right; None: not cropped.
+    tracks_filtered: whether `tracks` went through the filter of section 2.6
+      already.
     name: names the clip in errors.
   """
 
@@ -49,6 +51,7 @@ class ClipArrays:
   intrinsics: np.ndarray | None = None
   c2w: np.ndarray | None = None
   resized_size: tuple[int, int] | None = None
+  tracks_filtered: bool = False
   name: str = "clip"
 
   def __post_init__(self) -> None:
