@@ -125,7 +125,9 @@ def run(
   done = 0 if store is None else store.load(result) // BLOCK * BLOCK
   if advance is not None and done:
     advance(done)
-  sampler = Sampler(plan, dtype=dtype, batch=min(batch, replicates - done))
+  sampler = Sampler(
+    plan, dtype=dtype, batch=max(1, min(batch, replicates - done))
+  )
   for start, values in sampler.batches(
     seed=seed, done=done, replicates=replicates
   ):

@@ -12,7 +12,7 @@ are equal to the last bit and their differences exactly 0.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -159,23 +159,16 @@ def jackknife(plan: Plan) -> list[np.ndarray]:
   return parts
 
 
-def counts_of_cases(
-  plan: Plan, per_case: Mapping[int, np.ndarray]
-) -> tuple[np.ndarray, ...]:
-  """Unit counts of given draws of cases.
+def unit_counts(stream: Stream, of_cases: np.ndarray) -> np.ndarray:
+  """Unit counts of given draws of cases, for streams whose units are cases.
 
   Args:
-    plan: a plan whose units are cases.
-    per_case: by stream number, [c] how often each case of the table occurs.
+    stream: the stream.
+    of_cases: [r, c] how often each case of the table occurs.
 
   Returns:
-    One [n] float64 array per stream.
+    [r, n] counts.
   """
-  result = []
-  for stream in plan.streams:
-    counts = np.zeros(stream.num_units)
-    np.maximum.at(
-      counts, stream.unit_of_case, per_case[stream.number][stream.cases]
-    )
-    result.append(counts)
-  return tuple(result)
+  counts = np.zeros((len(of_cases), stream.num_units))
+  counts[:, stream.unit_of_case] = of_cases[:, stream.cases]
+  return counts
