@@ -6,7 +6,8 @@ A point is followed from frame to frame and back again. It stays visible while
 it returns to within `round_trip` pixels of where it began, inside the picture;
 after the first failure it keeps its last position, is invisible, and is not
 looked for again. Confidence is 1 / (1 + (miss / round_trip)^2) of the worst
-step so far, so it is at least 0.5 exactly while the point is visible.
+step so far, so it is at least 0.5 exactly while the point is visible. A slow
+slide along an edge passes the round trip and is not noticed.
 """
 
 from __future__ import annotations
