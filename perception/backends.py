@@ -43,6 +43,8 @@ class Spec:
 
 
 _OURS = "Apache-2.0"
+_TRANSFORMERS_MODULES = ("torch", "torchvision", "transformers")
+_EXTRA_INSTALL = "pip install 'worldgauge[perception]'"
 _DA3_MODULES = (
   "torch",
   "safetensors",
@@ -53,8 +55,7 @@ _DA3_MODULES = (
   "depth_anything_3",
 )
 _DA3_INSTALL = (
-  "pip install 'worldgauge[perception]' e3nn evo &&"
-  " pip install --no-deps depth-anything-3==0.1.1"
+  f"{_EXTRA_INSTALL} e3nn evo && pip install --no-deps depth-anything-3==0.1.1"
 )
 
 SPECS: tuple[Spec, ...] = (
@@ -178,5 +179,26 @@ SPECS: tuple[Spec, ...] = (
     summary="metric depth of one frame, EgoGenEval's settings; GPU",
     requires=_DA3_MODULES,
     install=_DA3_INSTALL,
+  ),
+  Spec(
+    role="masks",
+    name="sam2",
+    target="perception.neural.sam2_masks:Sam2Masks",
+    licence="Apache-2.0 / Apache-2.0",
+    comparable_to_published=True,
+    summary="SAM 2 video from boxes, points or masks; GPU",
+    requires=_TRANSFORMERS_MODULES,
+    install=_EXTRA_INSTALL,
+  ),
+  Spec(
+    role="tracks",
+    name="cotracker3",
+    target="perception.neural.cotracker3:CoTracker3Tracks",
+    licence="CC-BY-NC-4.0 / CC-BY-NC-4.0",
+    comparable_to_published=True,
+    summary="CoTracker3 offline, installed by the user; GPU",
+    requires=("torch",),
+    install=_EXTRA_INSTALL,
+    probe="perception.neural.cotracker3:why_absent",
   ),
 )
