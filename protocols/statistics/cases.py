@@ -171,7 +171,7 @@ def _select(steps: StepTable, study: StudyConfig) -> StepTable:
         found=f"no case of {tables.describe(sorted(missing))}",
         expected="cases of every protocol that the study names",
       )
-    steps = _keep_steps(steps, keep[steps.case_of_step])
+    steps = keep_steps(steps, keep[steps.case_of_step])
   return steps
 
 
@@ -199,7 +199,7 @@ def _common_steps(
       f"{len(lost)} of {len(steps.cases)} cases left out, because not every"
       " system was scored on all of their steps"
     )
-    steps = _keep_steps(steps, ~np.isin(steps.case_of_step, lost))
+    steps = keep_steps(steps, ~np.isin(steps.case_of_step, lost))
   return steps, notes
 
 
@@ -223,7 +223,7 @@ def _difference(
   )
 
 
-def _keep_steps(steps: StepTable, keep: np.ndarray) -> StepTable:
+def keep_steps(steps: StepTable, keep: np.ndarray) -> StepTable:
   """Drops steps, and the cases that lose all of theirs."""
   if not keep.any():
     raise InputError(

@@ -142,3 +142,17 @@ def bootstrap_items(
     advance=None,
   )
   return np.asarray(drawn[:, 0, 0, 0], np.float64)
+
+
+def keep_rated(steps: StepTable, axis: Axis) -> StepTable:
+  """Drops steps that people did not rate, and cases that lose all of them.
+
+  Args:
+    steps: table with `add_human` applied.
+    axis: the axis.
+
+  Returns:
+    The table of the human panel.
+  """
+  rated = np.isfinite(steps.values[PREFIX + axis.name]).any(axis=0)
+  return cases.keep_steps(steps, rated)
