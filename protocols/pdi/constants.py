@@ -119,7 +119,7 @@ class PdiConstants:
   rescale_tracks: bool = False  # [2.7] video pixels to map pixels
   drop_lost_frames: bool = False  # [3] lost masks leave the scale residual
   drop_nonfinite: bool = False  # [2.8] non-finite points are missing
-  storage_medians: bool = True  # [0] centroid medians in the map's dtype
+  storage_types: bool = True  # [0] centroids keep the map's float32
   repeat_first: bool = True  # [4.5] first trajectory value counts twice
   failures_score: bool = True  # [4.5, 5.1] failures score 0 or the sentinel
   first_ratio_is_one: bool = True  # [5.4] 2D fallback includes 1 at frame 0
@@ -140,7 +140,7 @@ PAPER = PdiConstants(
   rescale_tracks=True,
   drop_lost_frames=True,
   drop_nonfinite=True,
-  storage_medians=False,
+  storage_types=False,
   repeat_first=False,
   failures_score=False,
   first_ratio_is_one=False,

@@ -195,16 +195,14 @@ def lift(
   return world.astype(jnp.float32)
 
 
-@functools.partial(
-  jax.jit, static_argnames=("drop_nonfinite", "storage_medians")
-)
+@functools.partial(jax.jit, static_argnames=("drop_nonfinite", "storage_types"))
 def _frame_points(
   samples: DepthSamples | PointSamples,
   count: Array,
   views: Views,
   *,
   drop_nonfinite: bool,
-  storage_medians: bool,
+  storage_types: bool,
 ) -> FramePoints:
   """`FramePoints` of a chunk of frames; compiled once for each padded size."""
 
@@ -217,7 +215,7 @@ def _frame_points(
     if drop_nonfinite:  # section 2.8 [R]
       used &= jnp.all(jnp.isfinite(points), axis=-1)
     nonzero = used & jnp.any(points != 0, axis=-1)
-    if not storage_medians:  # section 0 [C]: the release keeps float32 here
+    if not storage_types:  # section 0 [C]: the release keeps float32 here
       points = points.astype(c2w.dtype)
     median, kept = trajectory.coordinate_median(points, used)
     depth = jnp.zeros((), c2w.dtype)
@@ -268,7 +266,7 @@ def frame_points(source: PointSource, masks: np.ndarray) -> FramePoints:
   compiled = functools.partial(
     _frame_points,
     drop_nonfinite=source.constants.drop_nonfinite,
-    storage_medians=source.constants.storage_medians,
+    storage_types=source.constants.storage_types,
   )
   return _over_chunks(source, masks, compiled)
 
