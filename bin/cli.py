@@ -8,6 +8,7 @@ were refused because cases have no score.
 
 from __future__ import annotations
 
+import logging as standard_logging
 import sys
 from collections.abc import Callable, Sequence
 
@@ -35,6 +36,8 @@ def run(main: Callable[[Sequence[str]], int]) -> None:
 def _guarded(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> int:
   if not flags.FLAGS["verbosity"].present:
     logging.set_verbosity(logging.INFO)
+    # JAX reports every accelerator that it does not find.
+    standard_logging.getLogger("jax").setLevel(standard_logging.WARNING)
   if len(argv) > 1:
     print(
       f"error: unexpected argument {argv[1]!r}; see --help", file=sys.stderr

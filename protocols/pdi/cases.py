@@ -215,7 +215,6 @@ def _case_of_folder(
     category=category,
     video=videos[0] if videos else None,
     observations=files,
-    object_query=object_query(category, inner),
   )
 
 

@@ -126,4 +126,6 @@ def _backends(record: Record) -> dict[str, str]:
 
 
 def _number(value: float | None) -> str:
-  return "missing" if value is None else f"{value:.4f}"
+  if value is None:
+    return "missing"
+  return str(value) if isinstance(value, int) else f"{value:.4f}"

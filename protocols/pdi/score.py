@@ -4,22 +4,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from perception import registry, roles
 from protocols.common.records import DEGENERATE, MISSING, OK, Record
-from protocols.pdi import audits, guard, measure
+from protocols.pdi import audits, entry, guard, measure
 from protocols.pdi.cases import PdiCase
 from protocols.pdi.clip import ClipArrays
 from protocols.pdi.constants import PdiConstants
 from protocols.pdi.measure import PdiMeasurement
 from protocols.pdi.observe import NONE, Observed, PerceptionConfig, observe
-
-PROTOCOL = "pdi"
 
 
 def score_case(
@@ -42,20 +38,21 @@ def score_case(
   found = observe(case, config, constants)
   if found.masks is None:
     reason = f"masks: {found.absent['masks']}"
-    return _record(case, found, constants, MISSING, reason)
+    return entry.build(case, found, constants, MISSING, reason)
   arrays = clip_arrays(found, name=f"{case.system}/{case.case_id}")
   measured = measure.measure_clip(arrays, constants, dtype=np.float64)
   verdict = None
   if found.geometry is not None:
-    verdict = guard.check(
+    verdict = guard.audit_clip(
       arrays,
-      None if found.frames is None else found.frames.frames,
+      measured,
       constants,
+      images=None if found.frames is None else found.frames.frames,
       dtype=np.float64,
     )
   pictures = _picture_audits(case, found, config)
   status, reason = _judge(case, found, measured, verdict, constants, config)
-  return _record(
+  return entry.build(
     case,
     found,
     constants,
@@ -103,7 +100,7 @@ def _judge(
   case: PdiCase,
   found: Observed,
   measured: PdiMeasurement,
-  verdict: guard.GuardReport | None,
+  verdict: guard.GuardResult | None,
   constants: PdiConstants,
   config: PerceptionConfig,
 ) -> tuple[str, str]:
@@ -136,7 +133,10 @@ def _judge(
       f" {constants.max_lost_fraction:.0%} may be"
     )
   if verdict is not None and verdict.math_pass is False:
-    return DEGENERATE, f"reconstruction check failed: {verdict.failures()}"
+    return (
+      DEGENERATE,
+      f"reconstruction check failed: {entry.failed_checks(verdict)}",
+    )
   return OK, ""
 
 
@@ -165,132 +165,3 @@ def _picture_audits(
     )
     verdicts["track_audit"] = audits.parse(backend.answer(request).text)
   return verdicts
-
-
-def _record(
-  case: PdiCase,
-  found: Observed,
-  constants: PdiConstants,
-  status: str,
-  reason: str,
-  *,
-  measured: PdiMeasurement | None = None,
-  verdict: guard.GuardReport | None = None,
-  pictures: dict[str, audits.Verdict] | None = None,
-) -> Record:
-  values: dict[str, float | None] = {"pdi": None}
-  coverage: dict[str, float | None] = {"dropped_frames": found.dropped_frames}
-  details: dict[str, Any] = {"object_query": case.object_query}
-  notes: list[str] = []
-  if measured is not None:
-    values |= _values(measured, has_geometry=found.geometry is not None)
-    coverage |= _coverage(measured)
-    details |= _details(measured, found)
-    notes += measure.describe_sentinels(measured.sentinels)
-    notes += list(measured.reasons.values())
-  if verdict is not None:
-    values |= verdict.values()
-    details["audit"] = verdict.details()
-  for name, picture in (pictures or {}).items():
-    details.setdefault("audit", {})[name] = picture.outcome
-    if picture.reason:
-      details["audit"][f"{name}_reason"] = picture.reason
-  records = {
-    role: getattr(found, role)
-    for role in ("masks", "tracks", "geometry")
-    if getattr(found, role) is not None
-  }
-  backends = {
-    role: dataclasses.asdict(record.provenance)
-    for role, record in records.items()
-  }
-  return Record(
-    protocol=PROTOCOL,
-    variant=constants.variant,
-    system=case.system,
-    case_id=case.case_id,
-    status=status,
-    reason=reason,
-    values=values,
-    groups=case.groups,
-    coverage=coverage,
-    notes=tuple(dict.fromkeys(notes)),
-    details=details,
-    provenance={
-      "source": str(case.video or case.rgbd or ""),
-      "source_sha256": found.source_sha256,
-      "backends": backends,
-      "fps": found.fps,
-    },
-    comparable_to_published=constants.variant == "released"
-    and len(records) == 3
-    and all(
-      _comparable(role, str(entry["backend"]))
-      for role, entry in backends.items()
-    ),
-  )
-
-
-def _values(
-  measured: PdiMeasurement, *, has_geometry: bool
-) -> dict[str, float | None]:
-  """Scalars of the record; components only where they were measured."""
-  spread = measured.rigid_seeds
-  values: dict[str, float | None] = {
-    "rigid_2d": measured.rigid_2d,
-    "rigid_seed_std": float(np.std(spread)) if spread else None,
-    "scale": None,
-    "traj": None,
-    "rigid": None,
-  }
-  if has_geometry:
-    values |= {
-      "pdi": measured.pdi,
-      "scale": measured.scale,
-      "traj": measured.traj,
-      "rigid": measured.rigid,
-      "v_ref": measured.v_ref,
-    }
-  return values
-
-
-def _coverage(measured: PdiMeasurement) -> dict[str, float | None]:
-  return {
-    "frames": measured.frames,
-    "lost_mask_fraction": measured.lost_mask_fraction,
-    "truncated_fraction": measured.truncated_fraction,
-    "tracks": measured.n_tracks,
-    "anchors": measured.n_anchors,
-    "candidates": measured.n_candidates,
-    "pairs": measured.n_pairs,
-    "clipped_track_fraction": measured.clipped_track_fraction,
-  }
-
-
-def _details(measured: PdiMeasurement, found: Observed) -> dict[str, Any]:
-  assert found.masks is not None
-  return {
-    "grade": measured.grade if found.geometry is not None else "",
-    "strategy": measured.strategy,
-    "sentinels": list(measured.sentinels),
-    "valid": measured.valid,
-    "series": {
-      name: _rounded(series) for name, series in measured.series.items()
-    },
-    "height": _rounded(measured.h),
-    "video_size": list(found.masks.masks.shape[2:]),
-    "depth_size": (
-      None if found.geometry is None else list(found.geometry.depth_size)
-    ),
-  }
-
-
-def _rounded(series: Sequence[float] | np.ndarray) -> list[float]:
-  """Six decimals: enough for a plot, and short lines."""
-  return [round(float(value), 6) for value in series]
-
-
-def _comparable(role: str, backend: str) -> bool:
-  if backend not in registry.names(role):
-    return False
-  return registry.spec(role, backend).comparable_to_published

@@ -1,0 +1,210 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A PDI record from what was observed, measured and audited."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from perception import registry
+from protocols.common.records import Record
+from protocols.pdi import audits, guard, measure
+from protocols.pdi.cases import PdiCase
+from protocols.pdi.constants import PdiConstants
+from protocols.pdi.measure import PdiMeasurement
+from protocols.pdi.observe import Observed
+
+PROTOCOL = "pdi"
+
+
+def build(
+  case: PdiCase,
+  found: Observed,
+  constants: PdiConstants,
+  status: str,
+  reason: str,
+  *,
+  measured: PdiMeasurement | None = None,
+  verdict: guard.GuardResult | None = None,
+  pictures: Mapping[str, audits.Verdict] | None = None,
+) -> Record:
+  """Collects everything that is known about a clip.
+
+  Args:
+    case: the clip.
+    found: what perception saw.
+    constants: constants of the variant.
+    status, reason: the judgement.
+    measured: scores, where the metric stage ran.
+    verdict: reconstruction checks, where there is a reconstruction.
+    pictures: picture audits by name.
+
+  Returns:
+    The record.
+  """
+  values: dict[str, float | None] = {"pdi": None}
+  coverage: dict[str, float | None] = {"dropped_frames": found.dropped_frames}
+  details: dict[str, Any] = {"object_query": case.object_query}
+  notes: list[str] = []
+  if measured is not None:
+    values |= _values(measured, has_geometry=found.geometry is not None)
+    coverage |= _coverage(measured)
+    details |= _details(measured, found)
+    notes += measure.describe_sentinels(measured.sentinels)
+    notes += list(measured.reasons.values())
+  if verdict is not None:
+    values |= _guard_values(verdict)
+    details["audit"] = _guard_details(verdict)
+  for name, picture in (pictures or {}).items():
+    details.setdefault("audit", {})[name] = picture.outcome
+    if picture.reason:
+      details["audit"][f"{name}_reason"] = picture.reason
+  records = {
+    role: getattr(found, role)
+    for role in ("masks", "tracks", "geometry")
+    if getattr(found, role) is not None
+  }
+  backends = {
+    role: dataclasses.asdict(record.provenance)
+    for role, record in records.items()
+  }
+  return Record(
+    protocol=PROTOCOL,
+    variant=constants.variant,
+    system=case.system,
+    case_id=case.case_id,
+    status=status,
+    reason=reason,
+    values=values,
+    groups=case.groups,
+    coverage=coverage,
+    notes=tuple(dict.fromkeys(notes)),
+    details=details,
+    provenance={
+      "source": str(case.video or case.rgbd or ""),
+      "source_sha256": found.source_sha256,
+      "backends": backends,
+      "fps": found.fps,
+    },
+    comparable_to_published=constants.variant == "released"
+    and len(records) == 3
+    and all(
+      _comparable(role, str(entry["backend"]))
+      for role, entry in backends.items()
+    ),
+  )
+
+
+def _values(
+  measured: PdiMeasurement, *, has_geometry: bool
+) -> dict[str, float | None]:
+  """Scalars of the record; components only where they were measured."""
+  spread = measured.rigid_seeds
+  values: dict[str, float | None] = {
+    "rigid_2d": measured.rigid_2d,
+    "rigid_seed_std": float(np.std(spread)) if spread else None,
+    "scale": None,
+    "traj": None,
+    "rigid": None,
+  }
+  if has_geometry:
+    values |= {
+      "pdi": measured.pdi,
+      "scale": measured.scale,
+      "traj": measured.traj,
+      "rigid": measured.rigid,
+      "v_ref": measured.v_ref,
+    }
+  return values
+
+
+def _guard_values(verdict: guard.GuardResult) -> dict[str, float | None]:
+  ground, views = verdict.ground, verdict.reprojection
+  passed = verdict.math_pass
+  return {
+    "math_pass": None if passed is None else float(passed),
+    "ground_rmse": None if ground is None else ground.rmse,
+    "ground_relative_rmse": None if ground is None else ground.relative_rmse,
+    "scale_jump": verdict.scale_jump,
+    "reprojection_coverage": None if views is None else views.coverage,
+    "reprojection_mae": None if views is None else views.mae,
+    "reprojection_l2": None if views is None else views.l2,
+  }
+
+
+def _guard_details(verdict: guard.GuardResult) -> dict[str, Any]:
+  """Verdicts in words; what did not run says so."""
+  ground, views = verdict.ground, verdict.reprojection
+  return {
+    "math_pass": _word(verdict.math_pass, verdict.reason),
+    "ground_plane": _word(
+      None if ground is None else ground.passed, verdict.reason
+    ),
+    "scale_jump": _word(verdict.scale_jump_pass, verdict.reason),
+    "reprojection": _word(
+      None if views is None else views.passed, verdict.reprojection_reason
+    ),
+    "render_audit": verdict.render_audit,
+  }
+
+
+def _word(passed: bool | None, reason: str) -> str:
+  if passed is None:
+    return f"{audits.NOT_RUN} ({reason})" if reason else audits.NOT_RUN
+  return audits.PASSED if passed else "failed"
+
+
+def failed_checks(verdict: guard.GuardResult) -> str:
+  """Names of the reconstruction checks that failed, joined by commas."""
+  words = _guard_details(verdict)
+  checks = ("ground_plane", "scale_jump", "reprojection")
+  failed = [
+    name.replace("_", " ") for name in checks if words[name] == "failed"
+  ]
+  return ", ".join(failed)
+
+
+def _coverage(measured: PdiMeasurement) -> dict[str, float | None]:
+  return {
+    "frames": measured.frames,
+    "lost_mask_fraction": measured.lost_mask_fraction,
+    "truncated_fraction": measured.truncated_fraction,
+    "tracks": measured.n_tracks,
+    "anchors": measured.n_anchors,
+    "candidates": measured.n_candidates,
+    "pairs": measured.n_pairs,
+    "clipped_track_fraction": measured.clipped_track_fraction,
+  }
+
+
+def _details(measured: PdiMeasurement, found: Observed) -> dict[str, Any]:
+  assert found.masks is not None
+  return {
+    "grade": measured.grade if found.geometry is not None else "",
+    "strategy": measured.strategy,
+    "sentinels": list(measured.sentinels),
+    "valid": measured.valid,
+    "series": {
+      name: _rounded(series) for name, series in measured.series.items()
+    },
+    "height": _rounded(measured.h),
+    "video_size": list(found.masks.masks.shape[2:]),
+    "depth_size": (
+      None if found.geometry is None else list(found.geometry.depth_size)
+    ),
+  }
+
+
+def _rounded(series: Sequence[float] | np.ndarray) -> list[float]:
+  """Six decimals: enough for a plot, and short lines."""
+  return [round(float(value), 6) for value in series]
+
+
+def _comparable(role: str, backend: str) -> bool:
+  if backend not in registry.names(role):
+    return False
+  return registry.spec(role, backend).comparable_to_published
