@@ -43,6 +43,13 @@ class CmgScores:
   score: Array
   valid: NDArray[np.bool_]
 
+  def take(self, indices: Sequence[int] | NDArray[np.int_]) -> CmgScores:
+    """The scores of some rows."""
+    rows = np.asarray(indices, int)
+    return CmgScores(
+      self.direction[rows], self.gated[rows], self.score[rows], self.valid[rows]
+    )
+
 
 @dataclasses.dataclass(frozen=True)
 class SspScores:
@@ -63,6 +70,18 @@ class SspScores:
   score: Array
   position: Array
   topology: topology.Topology
+
+  def take(self, indices: Sequence[int] | NDArray[np.int_]) -> SspScores:
+    """The scores of some rows."""
+    rows = np.asarray(indices, int)
+    return SspScores(
+      self.presence[rows],
+      self.spatial[rows],
+      self.integrity[rows],
+      self.score[rows],
+      self.position[rows],
+      jax.tree.map(lambda column: column[rows], self.topology),
+    )
 
 
 def score_cmg(

@@ -1,0 +1,294 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Relative pose of an image pair: the backends behind CMG.
+
+- `GeometryPairPose`: any geometry backend of perception on the two images in
+  order, as the benchmark does with Depth Anything 3. Scale is arbitrary.
+- `PnpPairPose`: matched SIFT features and the recorded depth of the source;
+  PnP with RANSAC. Metric, needs no weights, CPU.
+
+A pair that cannot be localised gives no pose and a reason, never a guess.
+Source: EgoGenEval specification 3.1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Protocol
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from perception import roles, video
+
+_RATIO = 0.8
+_REPROJECTION_PX = 3.0
+_ITERATIONS = 2000
+_MIN_INLIERS = 20
+_MIN_DEPTH, _MAX_DEPTH = 0.05, 20.0
+_MAX_FEATURES = 4000
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class View:
+  """An image with what is recorded about it.
+
+  Attributes:
+    image: RGB uint8 [h, w, 3].
+    intrinsics: [3, 3] at (h, w), or None.
+    depth: float32 [h, w] metres, 0 or NaN = unknown; None for generated ones.
+  """
+
+  image: NDArray[np.uint8]
+  intrinsics: NDArray[np.float64] | None = None
+  depth: NDArray[np.float32] | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PairEstimate:
+  """Outcome of one pair.
+
+  Attributes:
+    pose: [4, 4] target camera in the source camera's frame; None on failure.
+    reason: why there is none; empty otherwise.
+    support: number of inliers, 0 where the backend has none.
+  """
+
+  pose: NDArray[np.float64] | None
+  reason: str = ""
+  support: int = 0
+
+
+class PairPose(Protocol):
+  """Estimates the relative pose of ordered pairs."""
+
+  @property
+  def name(self) -> str:
+    """Name for provenance."""
+
+  @property
+  def comparable_to_published(self) -> bool:
+    """Whether it is the published backend."""
+
+  def estimate(self, source: View, target: View) -> PairEstimate:
+    """Pose of the target camera in the source camera's frame."""
+
+
+class GeometryPairPose:
+  """Pair poses from a geometry backend."""
+
+  def __init__(self, backend: roles.GeometryBackend) -> None:
+    """Args:
+    backend: called with the two images in order [source, target].
+    """
+    self._backend = backend
+
+  @property
+  def name(self) -> str:
+    """Name of the backend."""
+    return self._backend.info.name
+
+  @property
+  def comparable_to_published(self) -> bool:
+    """As the backend says."""
+    return self._backend.info.comparable_to_published
+
+  def estimate(self, source: View, target: View) -> PairEstimate:
+    """See `PairPose`; the target is resized to the source where sizes differ.
+
+    Backends take frames of one size. The published code passes files of
+    different sizes; this is a documented deviation for such pairs only.
+    """
+    image = target.image
+    if image.shape != source.image.shape:
+      height, width = source.image.shape[:2]
+      image = np.asarray(cv2.resize(image, (width, height)), np.uint8)
+    clip = video.clip_from_frames(
+      np.stack([source.image, image]), fps=0, name="pair"
+    )
+    found = self._backend.reconstruct(clip)
+    first, second = np.asarray(found.c2w, np.float64)
+    return PairEstimate(np.linalg.inv(first) @ second)
+
+
+class PnpPairPose:
+  """Metric pair poses from local features and recorded source depth."""
+
+  name = "pnp_sift"
+  comparable_to_published = False
+
+  def __init__(self, *, min_inliers: int = _MIN_INLIERS) -> None:
+    """Args:
+    min_inliers: fewer inliers mean that the pair is not localised.
+    """
+    self._min_inliers = min_inliers
+    self._cache: dict[
+      bytes, tuple[NDArray[np.float32], NDArray[np.float32]]
+    ] = {}
+
+  def estimate(self, source: View, target: View) -> PairEstimate:
+    """See `PairPose`; the source needs depth, both need intrinsics."""
+    if source.depth is None or source.intrinsics is None:
+      return PairEstimate(None, "source without recorded depth")
+    if target.intrinsics is None:
+      return PairEstimate(None, "target without intrinsics")
+    if np.array_equal(source.image, target.image):
+      # The same pixels: no motion, exactly. Feature noise would give a sign.
+      return PairEstimate(np.eye(4), "", int(source.image.size))
+    xy_source, xy_target = self._matches(source.image, target.image)
+    points, keep = _lifted(xy_source, source.depth, source.intrinsics)
+    pixels = xy_target[keep]
+    if len(points) < self._min_inliers:
+      return PairEstimate(
+        None, f"{len(points)} matches with depth", len(points)
+      )
+    cv2.setRNGSeed(0)  # RANSAC draws must not depend on what ran before.
+    intrinsics = np.asarray(target.intrinsics, np.float64)
+    found, rotation, translation, inliers = cv2.solvePnPRansac(
+      points,
+      pixels,
+      intrinsics,
+      None,
+      iterationsCount=_ITERATIONS,
+      reprojectionError=_REPROJECTION_PX,
+      confidence=0.9999,
+      flags=cv2.SOLVEPNP_SQPNP,
+    )
+    count = 0 if inliers is None else len(inliers)
+    if not found or count < self._min_inliers:
+      return PairEstimate(None, f"{count} inliers", count)
+    chosen = np.asarray(inliers).ravel()
+    rotation, translation = cv2.solvePnPRefineLM(
+      points[chosen], pixels[chosen], intrinsics, None, rotation, translation
+    )
+    world_to_target = np.eye(4)
+    world_to_target[:3, :3] = cv2.Rodrigues(rotation)[0]
+    world_to_target[:3, 3] = np.asarray(translation).ravel()
+    pose = np.linalg.inv(world_to_target)
+    if not np.all(np.isfinite(pose)):
+      return PairEstimate(None, "non-finite pose", count)
+    return PairEstimate(pose, "", count)
+
+  def _matches(
+    self, source: NDArray[np.uint8], target: NDArray[np.uint8]
+  ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    xy_a, descriptors_a = self._features(source)
+    xy_b, descriptors_b = self._features(target)
+    empty = np.zeros((0, 2))
+    if len(xy_a) < 2 or len(xy_b) < 2:
+      return empty, empty
+    matcher = cv2.BFMatcher(cv2.NORM_L2)
+    forward = matcher.knnMatch(descriptors_a, descriptors_b, k=2)
+    backward = {
+      m.queryIdx: m.trainIdx
+      for m in matcher.match(descriptors_b, descriptors_a)
+    }
+    pairs = [
+      (pair[0].queryIdx, pair[0].trainIdx)
+      for pair in forward
+      if len(pair) == 2
+      and pair[0].distance < _RATIO * pair[1].distance
+      and backward.get(pair[0].trainIdx) == pair[0].queryIdx
+    ]
+    if not pairs:
+      return empty, empty
+    rows = np.array(pairs)
+    return (
+      xy_a[rows[:, 0]].astype(np.float64),
+      xy_b[rows[:, 1]].astype(np.float64),
+    )
+
+  def _features(
+    self, image: NDArray[np.uint8]
+  ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    key = image.tobytes()
+    if key not in self._cache:
+      grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+      detector = cv2.SIFT_create(_MAX_FEATURES)
+      points, descriptors = detector.detectAndCompute(grey, None)
+      xy = np.array([p.pt for p in points], np.float32).reshape(-1, 2)
+      if descriptors is None:
+        descriptors = np.zeros((0, 128), np.float32)
+      if len(self._cache) > 64:
+        self._cache.clear()
+      self._cache[key] = (xy, np.asarray(descriptors, np.float32))
+    return self._cache[key]
+
+
+def _lifted(
+  xy: NDArray[np.float64],
+  depth: NDArray[np.float32],
+  intrinsics: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+  """Source camera points of pixels with known depth, and which those are."""
+  if not len(xy):
+    return np.zeros((0, 3)), np.zeros(0, bool)
+  height, width = depth.shape
+  column = np.clip(np.rint(xy[:, 0]).astype(int), 0, width - 1)
+  row = np.clip(np.rint(xy[:, 1]).astype(int), 0, height - 1)
+  z = depth[row, column].astype(np.float64)
+  keep = np.isfinite(z) & (z > _MIN_DEPTH) & (z < _MAX_DEPTH)
+  z, xy = z[keep], xy[keep]
+  k = intrinsics
+  points = np.stack(
+    [(xy[:, 0] - k[0, 2]) * z / k[0, 0], (xy[:, 1] - k[1, 2]) * z / k[1, 1], z],
+    axis=1,
+  )
+  return points, keep
+
+
+def relative_through(
+  backend: PairPose, references: list[View], source: View, target: View
+) -> PairEstimate:
+  """Pair pose through physical references with recorded depth.
+
+  A source with depth is the only reference that is needed. A generated source
+  has none: both images are then localised against one physical reference, the
+  first that localises both.
+
+  Args:
+    backend: the pair backend.
+    references: physical views with depth, best first.
+    source: source of the pair.
+    target: target of the pair.
+
+  Returns:
+    Pose of the target in the source camera's frame.
+  """
+  if source.depth is not None or backend.name != PnpPairPose.name:
+    return backend.estimate(source, target)
+  if np.array_equal(source.image, target.image):
+    return PairEstimate(np.eye(4), "", int(source.image.size))
+  reasons = []
+  for reference in references:
+    first = backend.estimate(reference, source)
+    second = backend.estimate(reference, target)
+    if first.pose is None or second.pose is None:
+      reasons.append(first.reason or second.reason)
+      continue
+    pose = np.linalg.inv(first.pose) @ second.pose
+    return PairEstimate(pose, "", min(first.support, second.support))
+  reason = "; ".join(reasons) or "no physical reference"
+  return PairEstimate(None, f"not localised: {reason}")
+
+
+def intrinsics_at(
+  intrinsics: NDArray[np.float64],
+  size: tuple[int, int],
+  new_size: tuple[int, int],
+) -> NDArray[np.float64]:
+  """Intrinsics of an image that is stretched to another size."""
+  from perception import observation
+
+  if size == new_size:
+    return intrinsics
+  if not all(math.isfinite(v) and v > 0 for v in new_size):
+    raise ValueError(f"size {new_size}")
+  return np.asarray(
+    observation.rescale_intrinsics(
+      intrinsics, from_size=size, to_size=new_size
+    ),
+    np.float64,
+  )
