@@ -23,6 +23,12 @@ import numpy as np
 
 from perception import errors
 
+# Containers that hold their own pictures. FFmpeg would also open playlists,
+# which name other files or hosts, and draw plain text as a film.
+_CONTAINERS = (
+  "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,"
+  "ogg,gif,apng,yuv4mpegpipe,h264,hevc,ivf,obu,m4v,mxf,nut,mp3,flac,wav"
+)
 # Healthy files declare slightly more than they hold (1444 frames for 1441).
 _MISSING_FRAMES = 4
 _MISSING_FRACTION = 0.005
@@ -78,7 +84,11 @@ def decode(
       path, "file", found="a file without read permission", expected="a video"
     )
   try:
-    with av.open(os.fspath(path), metadata_errors="replace") as container:
+    with av.open(
+      os.fspath(path),
+      metadata_errors="replace",
+      options={"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"},
+    ) as container:
       stream = _video_stream(path, container)
       timeline.fps = fractions.Fraction(
         stream.average_rate or stream.guessed_rate or 0
@@ -102,6 +112,11 @@ def decode(
 
 
 def _reason(error: Exception) -> str:
+  """FFmpeg's words, or ours for a container that is not on the list."""
+  import av
+
+  if isinstance(error, av.error.ArgumentError):
+    return "no video container"
   return str(getattr(error, "strerror", None) or error)
 
 

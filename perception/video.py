@@ -156,6 +156,13 @@ class Video:
     for image in decoding.decode(self.name, timeline, pixels=True):
       if image is not None:
         yield image
+    if len(timeline.seconds) != len(self) or timeline.size != self.size:
+      raise errors.InputError(
+        self.name,
+        "frames",
+        found=f"{len(timeline.seconds)} of size {timeline.size}",
+        expected=f"{len(self)} of size {self.size} as when it was opened",
+      )
 
 
 def clip_from_frames(

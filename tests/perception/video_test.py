@@ -210,6 +210,35 @@ class DamagedClipsTest(parameterized.TestCase):
     full.write_bytes(data[: data.index(b"\x1f\x43\xb6\x75")])
     self.assert_refused(full, "after 0 frames")
 
+  @parameterized.parameters(
+    ("a.txt", "a film of letters\n" * 50),
+    ("a.ffconcat", "ffconcat version 1.0\nfile 'real.mp4'\n"),
+    (
+      "a.m3u8",
+      "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nreal.mp4\n"
+      "#EXT-X-ENDLIST\n",
+    ),
+  )
+  def test_text_and_playlists_are_no_videos(self, name, text):
+    frames = media.numbered_frames(24, 32, 64)
+    media.encode(self.folder / "real.mp4", frames)
+    path = self.folder / name
+    path.write_text(text)
+    self.assert_refused(path, "no video container")
+
+  def test_picture_is_no_video(self):
+    path = media.write_picture(
+      self.folder / "a.png", media.numbered_frames(1, 32, 64)[0]
+    )
+    self.assert_refused(path, "no video container")
+
+  def test_file_changed_after_opening(self):
+    path = media.encode(self.folder / "a.mp4", media.numbered_frames(9, 32, 64))
+    stream = video.open_video(path)
+    media.encode(path, media.numbered_frames(8, 32, 64))
+    with self.assertRaisesRegex(errors.InputError, "as when it was opened"):
+      list(stream)
+
   def test_missing_file(self):
     self.assert_refused(self.folder / "none.mp4", "no file")
 
