@@ -243,9 +243,9 @@ def normalise_depth(series: np.ndarray, constants: PdiConstants) -> np.ndarray:
   return scaled / scaled[0]
 
 
-def frame_rate(clip: ClipArrays, constants: PdiConstants) -> float:
-  """The clip's rate, 24 where unknown, at least 1 (sections 1.2, 4.3)."""
-  rate = clip.fps if clip.fps > 0 else constants.default_fps
+def frame_rate(fps: float, constants: PdiConstants) -> float:
+  """Frames per second, 24 where unknown, at least 1 (sections 1.2, 4.3)."""
+  rate = fps if fps > 0 else constants.default_fps
   return max(rate, constants.min_frame_rate)
 
 

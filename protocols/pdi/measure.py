@@ -167,7 +167,11 @@ def _measure(
     statistics.height, depth, statistics.count, constants, dtype=dtype
   )
   path = measure_trajectory(
-    found, clips.frame_rate(arrays, constants), frames, constants, dtype=dtype
+    found,
+    clips.frame_rate(arrays.fps, constants),
+    frames,
+    constants,
+    dtype=dtype,
   )
   if found.is_nonfinite:
     # There is a reconstruction, so the 2D fallback does not speak for it.
@@ -273,12 +277,18 @@ def object_depth(
     if constants.failures_score:
       return np.full(frames, constants.fallback_depth)
     return None
+  return clips.normalise_depth(depth_under_mask(arrays, points), constants)
+
+
+def depth_under_mask(arrays: ClipArrays, points: FramePoints) -> np.ndarray:
+  """[T] median depth under the mask; of the whole map where it is empty."""
+  assert arrays.depth is not None
   series = np.array(points.depth)
   for t in np.flatnonzero(points.count == 0):
     whole = arrays.depth[t]
     known = whole[np.isfinite(whole)]
     series[t] = np.median(known) if known.size else np.nan
-  return clips.normalise_depth(series, constants)
+  return series
 
 
 def measure_scale(
