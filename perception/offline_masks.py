@@ -27,6 +27,7 @@ VERSION = "1"
 _ITERATIONS = 5
 _MARGIN = 0.25
 _BAND = 5
+_MIN_SIDE = 16
 _MIN_PIXELS = 20
 _MIN_BOX_SHARE = 0.02
 _CORE_SHARE = 0.25
@@ -107,6 +108,13 @@ class GrabCutFlowMasks:
     size, count = frames.size, len(frames)
     ids = _check_prompts(prompts, size=size, frames=count)
     work = _work_size(size, self._work_side)
+    if min(work) < _MIN_SIDE:
+      raise errors.InputError(
+        frames.name,
+        "size",
+        found=f"{size}, worked on at {work}",
+        expected=f"sides of at least {_MIN_SIDE} pixels",
+      )
     masks = np.zeros((len(ids), count, *size), bool)
     targets: dict[int, _Target] = {}
     flow = optical_flow.DenseFlow()
@@ -217,6 +225,14 @@ def _start(
 ) -> _Target:
   """Separates the prompted object from its surroundings."""
   labels = _prompt_labels(prompt, image.shape[:2], size)
+  on_object = (labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD)
+  least = min(np.count_nonzero(on_object), np.count_nonzero(~on_object))
+  if least < _MIN_PIXELS or (labels == cv2.GC_BGD).sum() < _MIN_PIXELS:
+    raise _refused(
+      prompt,
+      f"{np.count_nonzero(on_object)} of {labels.size} pixels on the object",
+      "some of the picture on the object and some surely beside it",
+    )
   background = np.zeros((1, 65), np.float64)
   foreground = np.zeros((1, 65), np.float64)
   target = _Target(labels > 0, background, foreground, np.zeros(0))
@@ -234,16 +250,28 @@ def _start(
     mask = _cut(image, labels, target, learn=True)
   mask = _main_parts(mask)
   if np.count_nonzero(mask) < max(_MIN_PIXELS, _MIN_BOX_SHARE * room):
-    raise errors.InputError(
-      f"prompt of object {prompt.object_id}",
-      "box",
-      found=f"no object inside {prompt.box}",
-      expected="an object that differs in colour from what surrounds it",
-      hint="Give a tighter or larger box, or a mask.",
+    raise _refused(
+      prompt,
+      "no object there",
+      "an object that differs in colour from what surrounds it",
     )
   target.mask = mask
   target.colours = _histogram(image, mask)
   return target
+
+
+def _refused(
+  prompt: roles.ObjectPrompt, found: str, expected: str
+) -> errors.InputError:
+  kind = "mask" if prompt.mask is not None else "points"
+  field = f"box {prompt.box}" if prompt.box is not None else kind
+  return errors.InputError(
+    f"prompt of object {prompt.object_id}",
+    field,
+    found=found,
+    expected=expected,
+    hint="Give a box that fits the object, or a mask.",
+  )
 
 
 def _prompt_labels(
@@ -262,9 +290,7 @@ def _prompt_labels(
     x_min, y_min, x_max, y_max = prompt.box
     left, right = round(x_min * scale_x), round(x_max * scale_x)
     top, bottom = round(y_min * scale_y), round(y_max * scale_y)
-    labels[max(top, 0) : max(bottom, 1), max(left, 0) : max(right, 1)] = (
-      cv2.GC_PR_FGD
-    )
+    labels[max(top, 0) : bottom, max(left, 0) : right] = cv2.GC_PR_FGD
   else:
     labels[:] = cv2.GC_PR_BGD
   if prompt.points is not None:

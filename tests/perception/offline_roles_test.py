@@ -134,10 +134,34 @@ class MasksTest(parameterized.TestCase):
     with self.assertRaisesRegex(errors.InputError, words):
       self._segment(frames, prompts)
 
-  def test_box_around_nothing(self):
+  @parameterized.named_parameters(
+    ("flat", {"box": (20, 20, 60, 50)}, "no object there"),
+    ("whole_picture", {"box": (0, 0, 80, 60)}, "4800 of 4800"),
+    ("whole_mask", {"mask": np.ones((60, 80), bool)}, "surely beside it"),
+    ("one_pixel", {"box": (30, 30, 31, 31)}, "1 of 4800"),
+    ("below_a_pixel", {"box": (30.1, 30.1, 30.2, 30.2)}, "0 of 4800"),
+    (
+      "only_beside",
+      {"points": np.array([[30.0, 30]]), "labels": np.array([False])},
+      "0 of 4800",
+    ),
+    (
+      "only_a_click",
+      {"points": np.array([[30.0, 30]]), "labels": np.array([True])},
+      "surely beside it",
+    ),
+  )
+  def test_prompt_that_separates_nothing(self, hints, words):
     frames = np.full((2, 60, 80, 3), 127, np.uint8)
-    with self.assertRaisesRegex(errors.InputError, "no object inside"):
-      self._segment(frames, [roles.ObjectPrompt(1, box=(20, 20, 24, 24))])
+    with self.assertRaisesRegex(errors.InputError, words):
+      self._segment(frames, [roles.ObjectPrompt(1, **hints)])
+
+  @parameterized.parameters((1, 1), (15, 200), (1, 300), (20, 2000))
+  def test_frames_too_small_to_work_on(self, height, width):
+    frames = np.zeros((2, height, width, 3), np.uint8)
+    prompt = roles.ObjectPrompt(1, box=(0, 0, 1, 1))
+    with self.assertRaisesRegex(errors.InputError, "at least 16"):
+      self._segment(frames, [prompt])
 
 
 class FlowTest(absltest.TestCase):
