@@ -75,6 +75,9 @@ _SAMPLING = flags.DEFINE_enum(
 _FPS = flags.DEFINE_float(
   "fps", 0.0, "Rate of sequences that state none; 0 = unknown.", lower_bound=0
 )
+_FRAMES = flags.DEFINE_string(
+  "frames", None, "START:STOP, rows of each clip to use; all without it."
+)
 _CACHE = flags.DEFINE_string(
   "cache", None, "Folder for perception results, shared between runs."
 )
@@ -134,6 +137,7 @@ def config() -> PdiConfig:
       settings=_settings(_BACKEND_SETTINGS.value),
       sampling=_SAMPLING.value,
       fps=_FPS.value,
+      window=_window(_FRAMES.value),
       cache=_path(_CACHE.value),
     ),
     reference_system=_REFERENCE_SYSTEM.value or "",
@@ -142,6 +146,22 @@ def config() -> PdiConfig:
 
 def _path(value: str | None) -> pathlib.Path | None:
   return pathlib.Path(value) if value else None
+
+
+def _window(text: str | None) -> tuple[int, int] | None:
+  if not text:
+    return None
+  parts = text.split(":")
+  if len(parts) == 2 and all(part.isdigit() for part in parts):
+    start, stop = int(parts[0]), int(parts[1])
+    if start < stop:
+      return start, stop
+  raise InputError(
+    "flags",
+    "--frames",
+    found=text,
+    expected="START:STOP with 0 <= START < STOP",
+  )
 
 
 def _settings(text: str) -> dict[str, dict[str, Any]]:

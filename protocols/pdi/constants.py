@@ -125,6 +125,7 @@ class PdiConstants:
   first_ratio_is_one: bool = True  # [5.4] 2D fallback includes 1 at frame 0
   vanishing_divides_by_norm: bool = True  # [9.2] inlier distance / |vp|
   check_reprojection: bool = False  # [7.3, 12.12] absent from the release
+  scale_jump_counts: bool = True  # [7.5, 12.12] absent from the paper
   anchor_seeds: tuple[int, ...] = ()  # [8.5] empty: all anchors, one run
   anchor_fraction: float = 0.8  # [8.5]
 
@@ -146,6 +147,7 @@ PAPER = PdiConstants(
   first_ratio_is_one=False,
   vanishing_divides_by_norm=False,
   check_reprojection=True,
+  scale_jump_counts=False,
   anchor_seeds=(0, 1, 2, 3, 4),
 )
 

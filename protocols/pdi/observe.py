@@ -55,6 +55,8 @@ class PerceptionConfig:
     sampling: `variant` (frame rate and window of the variant, raw videos
       only) or `native`.
     fps: frame rate of recorded sequences that state none; 0 = unknown.
+    window: (start, stop) rows to keep of each clip, before sampling; None:
+      all.
     cache: folder of cached results, or None.
   """
 
@@ -67,6 +69,7 @@ class PerceptionConfig:
   )
   sampling: str = "variant"
   fps: float = 0.0
+  window: tuple[int, int] | None = None
   cache: pathlib.Path | None = None
 
 
@@ -130,25 +133,36 @@ def _frames(
   case: PdiCase, config: PerceptionConfig, constants: PdiConstants
 ) -> video.Clip | None:
   if case.rgbd is not None:
-    return recorded.open_rgbd(case.rgbd, fps=config.fps).clip()
-  if case.video is None:
+    clip = recorded.open_rgbd(case.rgbd, fps=config.fps).clip()
+  elif case.video is not None:
+    clip = video.read_clip(
+      case.video, fps=config.fps if case.video.is_dir() else None
+    )
+  else:
     return None
-  clip = video.read_clip(
-    case.video, fps=config.fps if case.video.is_dir() else None
-  )
-  # Ready arrays fix the frames; only raw clips follow the variant's sampling
-  # (section 1.3; the released code has none, section 1.2).
-  if (
-    case.observations
-    or config.sampling == "native"
-    or not constants.resample_fps
-  ):
+  if config.window is not None:
+    clip = _window(clip, *config.window)
+  # Recordings and ready arrays fix the frames; only raw clips follow the
+  # variant's sampling (section 1.3; the released code has none, section 1.2).
+  fixed = case.rgbd is not None or bool(case.observations)
+  if fixed or config.sampling == "native" or not constants.resample_fps:
     return clip
   clip = clip.resample(constants.resample_fps)
   start, length = resampling.central_window(
     len(clip), limit=constants.max_frames
   )
   return clip.select(slice(start, start + length))
+
+
+def _window(clip: video.Clip, start: int, stop: int) -> video.Clip:
+  if start >= len(clip):
+    raise InputError(
+      clip.name,
+      "--frames",
+      found=f"{start}:{stop}",
+      expected=f"a start below the clip's {len(clip)} frames",
+    )
+  return clip.select(slice(start, stop))
 
 
 def _geometry(
