@@ -33,6 +33,7 @@ _MIN_BOX_SHARE = 0.02
 _CORE_SHARE = 0.25
 _CORE_AXIS = 0.3
 _MIN_PART = 0.1
+_MAX_SHARED_COLOURS = 0.9
 _COLOUR_BINS = (6, 24, 24)
 
 
@@ -240,7 +241,8 @@ def _start(
   mask = _cut(image, labels, target, learn=True)
   room = np.count_nonzero(labels != cv2.GC_BGD)
   if prompt.box is not None and np.count_nonzero(mask) < _CORE_SHARE * room:
-    # Colours of the object also occur around it: hold on to the box's middle.
+    # The object's colours also occur around it: hold on to the box's middle, and
+    # take the result only where its outline still separates colours.
     rows, columns = np.nonzero(labels != cv2.GC_BGD)
     centre = (int(np.median(columns)), int(np.median(rows)))
     axes = (int(np.ptp(columns) * _CORE_AXIS), int(np.ptp(rows) * _CORE_AXIS))
@@ -248,6 +250,10 @@ def _start(
     cv2.ellipse(core, centre, axes, 0, 0, 360, 1, -1)
     labels[(core > 0) & (labels == cv2.GC_PR_FGD)] = cv2.GC_FGD
     mask = _cut(image, labels, target, learn=True)
+    around = cv2.dilate(mask.astype(np.uint8), np.ones((9, 9))) > mask
+    shared = np.sqrt(_histogram(image, mask) * _histogram(image, around))
+    if shared.sum() > _MAX_SHARED_COLOURS:
+      mask[:] = False
   mask = _main_parts(mask)
   if np.count_nonzero(mask) < max(_MIN_PIXELS, _MIN_BOX_SHARE * room):
     raise _refused(
