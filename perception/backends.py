@@ -241,4 +241,13 @@ SPECS: tuple[Spec, ...] = (
     requires=("torch", "torchvision", "lpips"),
     install=_EXTRA_INSTALL,
   ),
+  Spec(
+    role="vision_language",
+    name="openai_endpoint",
+    target="perception.neural.openai_endpoint:OpenAiEndpoint",
+    licence="Apache-2.0 / the served model's",
+    comparable_to_published=False,
+    summary="any OpenAI-compatible server; the key stays in the environment",
+    requires=("cv2",),
+  ),
 )

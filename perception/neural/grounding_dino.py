@@ -13,13 +13,12 @@ Source: specs/perception.md section 7, specs/egogeneval.md sections 4.3-4.4.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from perception import errors, observation, registry, roles
+from perception import errors, observation, registry, replay, roles
 from perception.neural import checkpoints, conventions, handoff, runtime
 from perception.neural import weights as weight_files
 
@@ -118,9 +117,7 @@ class GroundingDinoDetections:
       scores=handoff.to_numpy(found["scores"].float())[keep],
       labels=labels.reshape(len(keep))[keep],
       video_size=size,
-      provenance=self._info.provenance(
-        hashlib.sha256(np.ascontiguousarray(image).tobytes()).hexdigest()
-      ),
+      provenance=self._info.provenance(replay.image_digest(image)),
     )
 
 
