@@ -241,19 +241,7 @@ def _start(
   mask = _cut(image, labels, target, learn=True)
   room = np.count_nonzero(labels != cv2.GC_BGD)
   if prompt.box is not None and np.count_nonzero(mask) < _CORE_SHARE * room:
-    # The object's colours also occur around it: hold on to the box's middle, and
-    # take the result only where its outline still separates colours.
-    rows, columns = np.nonzero(labels != cv2.GC_BGD)
-    centre = (int(np.median(columns)), int(np.median(rows)))
-    axes = (int(np.ptp(columns) * _CORE_AXIS), int(np.ptp(rows) * _CORE_AXIS))
-    core = np.zeros(labels.shape, np.uint8)
-    cv2.ellipse(core, centre, axes, 0, 0, 360, 1, -1)
-    labels[(core > 0) & (labels == cv2.GC_PR_FGD)] = cv2.GC_FGD
-    mask = _cut(image, labels, target, learn=True)
-    around = cv2.dilate(mask.astype(np.uint8), np.ones((9, 9))) > mask
-    shared = np.sqrt(_histogram(image, mask) * _histogram(image, around))
-    if shared.sum() > _MAX_SHARED_COLOURS:
-      mask[:] = False
+    mask = _cut_around_middle(image, labels, target)
   mask = _main_parts(mask)
   if np.count_nonzero(mask) < max(_MIN_PIXELS, _MIN_BOX_SHARE * room):
     raise _refused(
@@ -264,6 +252,26 @@ def _start(
   target.mask = mask
   target.colours = _histogram(image, mask)
   return target
+
+
+def _cut_around_middle(
+  image: np.ndarray, labels: np.ndarray, target: _Target
+) -> np.ndarray:
+  """The object when its colours also occur around the box.
+
+  The box's middle is held on to; the result counts only where its outline
+  still separates colours, otherwise it is empty.
+  """
+  rows, columns = np.nonzero(labels != cv2.GC_BGD)
+  centre = (int(np.median(columns)), int(np.median(rows)))
+  axes = (int(np.ptp(columns) * _CORE_AXIS), int(np.ptp(rows) * _CORE_AXIS))
+  core = np.zeros(labels.shape, np.uint8)
+  cv2.ellipse(core, centre, axes, 0, 0, 360, 1, -1)
+  labels[(core > 0) & (labels == cv2.GC_PR_FGD)] = cv2.GC_FGD
+  mask = _cut(image, labels, target, learn=True)
+  around = cv2.dilate(mask.astype(np.uint8), np.ones((9, 9))) > mask
+  shared = np.sqrt(_histogram(image, mask) * _histogram(image, around))
+  return mask & (shared.sum() <= _MAX_SHARED_COLOURS)
 
 
 def _refused(
