@@ -257,6 +257,14 @@ class RecordedClip:
     return _clip(self, rows)
 
 
+def is_rgbd_folder(path: str | os.PathLike[str]) -> bool:
+  """Whether a folder shows one of the layouts of `open_rgbd`."""
+  if not os.path.isdir(path):
+    return False
+  entries = rgbd_text.entries(pathlib.Path(path))
+  return "rgb.txt" in entries or any(map(_COLOUR_FILE.fullmatch, entries))
+
+
 def open_rgbd(
   path: str | os.PathLike[str],
   *,

@@ -158,6 +158,9 @@ class SevenScenesTest(parameterized.TestCase):
   def test_folder_of_another_kind(self):
     empty = self.folder / "empty"
     empty.mkdir()
+    self.assertTrue(recorded.is_rgbd_folder(self.folder))
+    self.assertFalse(recorded.is_rgbd_folder(empty))
+    self.assertFalse(recorded.is_rgbd_folder(self.folder / "none"))
     with self.assertRaisesRegex(errors.InputError, "7-Scenes"):
       recorded.open_rgbd(empty)
 
