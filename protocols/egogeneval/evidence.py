@@ -56,6 +56,7 @@ class CmgEvidence:
     absolute_error: |estimate - expected|; NaN as above.
     direction: recorded direction flag in [0, 1].
     unit: `m` or `deg`; empty as above.
+    row: the row itself, for diagnostics.
   """
 
   key: StepKey
@@ -64,6 +65,7 @@ class CmgEvidence:
   absolute_error: float
   direction: float
   unit: str
+  row: Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +84,7 @@ class SspEvidence:
     generated_boxes: box of its match, or None.
     target_depths: median depth, NaN where unknown.
     generated_depths: the same in the generated image.
+    row: the row itself, for diagnostics.
     recorded_topology: a recorded mean pair score, trusted by the released
       aggregator; None normally.
   """
@@ -97,6 +100,7 @@ class SspEvidence:
   generated_boxes: tuple[Sequence[float] | None, ...]
   target_depths: tuple[float, ...]
   generated_depths: tuple[float, ...]
+  row: Mapping[str, Any]
   recorded_topology: float | None = None
 
 
@@ -145,6 +149,7 @@ def cmg_row(row: Mapping[str, Any], *, source: str, field: str) -> CmgEvidence:
       _finite(row.get("action_abs_err")),
       0.0,
       str(row.get("action_unit") or ""),
+      row,
     )
   unit = row.get("action_unit")
   if not isinstance(unit, str) or not unit:
@@ -156,6 +161,7 @@ def cmg_row(row: Mapping[str, Any], *, source: str, field: str) -> CmgEvidence:
     _number(row, "action_abs_err", source, field, 0.0),
     direction,
     unit,
+    row,
   )
 
 
@@ -199,6 +205,7 @@ def ssp_row(row: Mapping[str, Any], *, source: str, field: str) -> SspEvidence:
     objects.generated_boxes,
     tuple(target for target, _ in depths),
     tuple(generated for _, generated in depths),
+    row,
     None
     if row.get(TRUSTED_TOPOLOGY) is None
     else _number(row, TRUSTED_TOPOLOGY, source, field),

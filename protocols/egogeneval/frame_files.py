@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import math
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -53,6 +54,13 @@ class StoredFrame:
   def native(self) -> NDArray[np.uint8]:
     """The original image, RGB uint8."""
     return np.asarray(images.read_rgb(self.image_path), np.uint8)
+
+  @property
+  def native_intrinsics(self) -> NDArray[np.float64]:
+    """[3, 3] at the original size: the plain factor of 4.2 undone."""
+    native = np.array(self.row["intrinsics"], np.float64)
+    native[:2] /= math.prod(self.row["resize_stages"])
+    return native
 
   @functools.cached_property
   def frame(self) -> frames.EvaluationFrame:

@@ -14,7 +14,6 @@ Source: EgoGenEval specification 3.1.
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Protocol
 
 import cv2
@@ -38,7 +37,8 @@ class View:
   Attributes:
     image: RGB uint8 [h, w, 3].
     intrinsics: [3, 3] at (h, w), or None.
-    depth: float32 [h, w] metres, 0 or NaN = unknown; None for generated ones.
+    depth: float32 metres at any size, 0 or NaN = unknown; None for generated
+      images.
   """
 
   image: NDArray[np.uint8]
@@ -138,7 +138,9 @@ class PnpPairPose:
       # The same pixels: no motion, exactly. Feature noise would give a sign.
       return PairEstimate(np.eye(4), "", int(source.image.size))
     xy_source, xy_target = self._matches(source.image, target.image)
-    points, keep = _lifted(xy_source, source.depth, source.intrinsics)
+    points, keep = _lifted(
+      xy_source, source.image.shape, source.depth, source.intrinsics
+    )
     pixels = xy_target[keep]
     if len(points) < self._min_inliers:
       return PairEstimate(
@@ -166,7 +168,7 @@ class PnpPairPose:
     world_to_target = np.eye(4)
     world_to_target[:3, :3] = cv2.Rodrigues(rotation)[0]
     world_to_target[:3, 3] = np.asarray(translation).ravel()
-    pose = np.linalg.inv(world_to_target)
+    pose = np.asarray(np.linalg.inv(world_to_target), np.float64)
     if not np.all(np.isfinite(pose)):
       return PairEstimate(None, "non-finite pose", count)
     return PairEstimate(pose, "", count)
@@ -206,7 +208,7 @@ class PnpPairPose:
     key = image.tobytes()
     if key not in self._cache:
       grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-      detector = cv2.SIFT_create(_MAX_FEATURES)
+      detector = cv2.SIFT.create(_MAX_FEATURES)
       points, descriptors = detector.detectAndCompute(grey, None)
       xy = np.array([p.pt for p in points], np.float32).reshape(-1, 2)
       if descriptors is None:
@@ -219,6 +221,7 @@ class PnpPairPose:
 
 def _lifted(
   xy: NDArray[np.float64],
+  image_shape: tuple[int, ...],
   depth: NDArray[np.float32],
   intrinsics: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -226,8 +229,11 @@ def _lifted(
   if not len(xy):
     return np.zeros((0, 3)), np.zeros(0, bool)
   height, width = depth.shape
-  column = np.clip(np.rint(xy[:, 0]).astype(int), 0, width - 1)
-  row = np.clip(np.rint(xy[:, 1]).astype(int), 0, height - 1)
+  # Pixel centres are integers: the depth cell under a pixel of a larger image.
+  cell_x = (xy[:, 0] + 0.5) * (width / image_shape[1]) - 0.5
+  cell_y = (xy[:, 1] + 0.5) * (height / image_shape[0]) - 0.5
+  column = np.clip(np.rint(cell_x).astype(int), 0, width - 1)
+  row = np.clip(np.rint(cell_y).astype(int), 0, height - 1)
   z = depth[row, column].astype(np.float64)
   keep = np.isfinite(z) & (z > _MIN_DEPTH) & (z < _MAX_DEPTH)
   z, xy = z[keep], xy[keep]
@@ -272,23 +278,3 @@ def relative_through(
     return PairEstimate(pose, "", min(first.support, second.support))
   reason = "; ".join(reasons) or "no physical reference"
   return PairEstimate(None, f"not localised: {reason}")
-
-
-def intrinsics_at(
-  intrinsics: NDArray[np.float64],
-  size: tuple[int, int],
-  new_size: tuple[int, int],
-) -> NDArray[np.float64]:
-  """Intrinsics of an image that is stretched to another size."""
-  from perception import observation
-
-  if size == new_size:
-    return intrinsics
-  if not all(math.isfinite(v) and v > 0 for v in new_size):
-    raise ValueError(f"size {new_size}")
-  return np.asarray(
-    observation.rescale_intrinsics(
-      intrinsics, from_size=size, to_size=new_size
-    ),
-    np.float64,
-  )
