@@ -14,28 +14,24 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 
-from absl import flags
-
 from bin import (
   cli,
   settings,
+  settings_egogeneval,
   settings_pdi,
 )
 
 # Protocol -> (module with its flags, module that runs it).
 _PROTOCOLS: Mapping[str, tuple[str, str]] = {
   "pdi": (settings_pdi.__name__, "protocols.pdi.run"),
+  "egogeneval": (settings_egogeneval.__name__, "protocols.egogeneval.run"),
 }
-
-_PROTOCOL = flags.DEFINE_enum(
-  "protocol", None, list(_PROTOCOLS), "Which benchmark.", required=True
-)
 
 
 def main(argv: Sequence[str]) -> int:
   """Runs the chosen protocol; returns the exit code."""
   del argv
-  flags_module, run_module = _PROTOCOLS[_PROTOCOL.value]
+  flags_module, run_module = _PROTOCOLS[settings.protocol()]
   config = importlib.import_module(flags_module).config()
   outcome = importlib.import_module(run_module).evaluate(
     config, settings.run_options()
