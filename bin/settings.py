@@ -12,7 +12,12 @@ from protocols.common.executor import EXECUTORS
 from protocols.common.records import STATUSES
 from protocols.common.runner import RunOptions
 
+PROTOCOLS = ("pdi",)
 VARIANTS = ("paper", "released")
+
+_PROTOCOL = flags.DEFINE_enum(
+  "protocol", None, PROTOCOLS, "Which benchmark.", required=True
+)
 
 _OUTPUT = flags.DEFINE_string(
   "output", None, "Folder for records, scores and reports.", required=True
@@ -57,6 +62,11 @@ flags.register_multi_flags_validator(
   lambda values: values["shard_index"] < values["num_shards"],
   "--shard_index must be below --num_shards",
 )
+
+
+def protocol() -> str:
+  """The chosen protocol."""
+  return str(_PROTOCOL.value)
 
 
 def variant() -> str:

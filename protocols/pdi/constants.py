@@ -23,7 +23,6 @@ class PdiConstants:
   resample_fps: float = 0.0  # [1.2, 1.3] 0: native frames
   max_frames: int = 0  # [1.1, 1.3] central window; 0: no limit
   min_frames: int = 0  # [1.3] shorter clips are rejected
-  tracker_max_side: int = 880  # [1.4] pixels
   default_fps: float = 24.0  # [1.2] container without a rate
   min_mask_pixels: int = 10  # [2.2, 4.1] a mask needs more than this
   truncation_margin: int = 5  # [2.2] rows from the border

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from perception import registry
 from protocols.common.records import Record
 from protocols.pdi import audits, guard, measure
 from protocols.pdi.cases import PdiCase
@@ -19,6 +18,13 @@ from protocols.pdi.measure import PdiMeasurement
 from protocols.pdi.observe import Observed
 
 PROTOCOL = "pdi"
+
+# The published perception stack (sections 2.1, 2.4, 2.5).
+_PUBLISHED_BACKENDS = {
+  "masks": "sam2",
+  "tracks": "cotracker3",
+  "geometry": "megasam",
+}
 
 
 def build(
@@ -54,11 +60,13 @@ def build(
     values |= _values(measured, has_geometry=found.geometry is not None)
     coverage |= _coverage(measured)
     details |= _details(measured, found)
+    if values["pdi"] is not None:
+      details["peaks"] = _peaks(measured, constants)
     notes += measure.describe_sentinels(measured.sentinels)
     notes += list(measured.reasons.values())
   if verdict is not None:
     values |= _guard_values(verdict)
-    details["audit"] = _guard_details(verdict)
+    details["audit"] = _guard_details(verdict, constants)
   for name, picture in (pictures or {}).items():
     details.setdefault("audit", {})[name] = picture.outcome
     if picture.reason:
@@ -91,11 +99,8 @@ def build(
       "fps": found.fps,
     },
     comparable_to_published=constants.variant == "released"
-    and len(records) == 3
-    and all(
-      _comparable(role, str(entry["backend"]))
-      for role, entry in backends.items()
-    ),
+    and _PUBLISHED_BACKENDS
+    == {role: entry["backend"] for role, entry in backends.items()},
   )
 
 
@@ -136,15 +141,19 @@ def _guard_values(verdict: guard.GuardResult) -> dict[str, float | None]:
   }
 
 
-def _guard_details(verdict: guard.GuardResult) -> dict[str, Any]:
+def _guard_details(
+  verdict: guard.GuardResult, constants: PdiConstants
+) -> dict[str, Any]:
   """Verdicts in words; what did not run says so."""
+  counted = constants.scale_jump_counts
+  jump = _word(verdict.scale_jump_pass, verdict.reason)
   ground, views = verdict.ground, verdict.reprojection
   return {
     "math_pass": _word(verdict.math_pass, verdict.reason),
     "ground_plane": _word(
       None if ground is None else ground.passed, verdict.reason
     ),
-    "scale_jump": _word(verdict.scale_jump_pass, verdict.reason),
+    "scale_jump": jump if counted else f"{jump}, not part of this check",
     "reprojection": _word(
       None if views is None else views.passed, verdict.reprojection_reason
     ),
@@ -158,9 +167,9 @@ def _word(passed: bool | None, reason: str) -> str:
   return audits.PASSED if passed else "failed"
 
 
-def failed_checks(verdict: guard.GuardResult) -> str:
+def failed_checks(verdict: guard.GuardResult, constants: PdiConstants) -> str:
   """Names of the reconstruction checks that failed, joined by commas."""
-  words = _guard_details(verdict)
+  words = _guard_details(verdict, constants)
   checks = ("ground_plane", "scale_jump", "reprojection")
   failed = [
     name.replace("_", " ") for name in checks if words[name] == "failed"
@@ -199,12 +208,26 @@ def _details(measured: PdiMeasurement, found: Observed) -> dict[str, Any]:
   }
 
 
+def _peaks(
+  measured: PdiMeasurement, constants: PdiConstants
+) -> list[dict[str, Any]]:
+  """Where PDI comes from: components by share, with their worst frame."""
+  rows = []
+  names = ("scale", "traj", "rigid")
+  for name, weight in zip(names, constants.weights, strict=True):
+    value, series = getattr(measured, name), measured.series[name]
+    finite = np.nan_to_num(np.asarray(series, np.float64), nan=-1.0)
+    # The last entry of every series belongs to the last frame that the
+    # residual looks at, so the frame is counted from the end: the trajectory
+    # residual of (v_t, v_t+1) is shown at t + 1, its middle frame.
+    end = measured.frames - (1 if name == "traj" else 0)
+    frame = end - len(series) + int(np.argmax(finite)) if len(series) else None
+    rows.append(
+      {"component": name, "share": weight * value, "worst_frame": frame}
+    )
+  return sorted(rows, key=lambda row: -row["share"])
+
+
 def _rounded(series: Sequence[float] | np.ndarray) -> list[float]:
   """Six decimals: enough for a plot, and short lines."""
   return [round(float(value), 6) for value in series]
-
-
-def _comparable(role: str, backend: str) -> bool:
-  if backend not in registry.names(role):
-    return False
-  return registry.spec(role, backend).comparable_to_published

@@ -14,7 +14,6 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import cv2
 import numpy as np
 
 from perception import (
@@ -104,7 +103,7 @@ def observe(
   Args:
     case: the clip.
     config: backends.
-    constants: frame rate, window and tracker size of the variant.
+    constants: frame rate and window of the variant.
 
   Returns:
     Aligned arrays.
@@ -116,7 +115,7 @@ def observe(
   absent: dict[str, str] = {}
   geometry = _geometry(case, config, frames, absent)
   masks = _masks(case, config, frames, absent)
-  tracks = _tracks(case, config, constants, frames, masks, absent)
+  tracks = _tracks(case, config, frames, masks, absent)
   found = Observed(
     frames=frames,
     fps=float(frames.fps) if frames is not None else config.fps,
@@ -225,7 +224,6 @@ def _masks(
 def _tracks(
   case: PdiCase,
   config: PerceptionConfig,
-  constants: PdiConstants,
   frames: video.Clip | None,
   masks: observation.Masks | None,
   absent: dict[str, str],
@@ -237,15 +235,12 @@ def _tracks(
     absent["tracks"] = "no tracks were given and no mask to seed anchors in"
     return None
   name = OFFLINE_TRACKS if name == AUTO else name
-  anchors = seed(frames.frames[0], masks.masks[0, 0], constants)
-  if not len(anchors):
-    absent["tracks"] = "the object's mask in frame 0 has no pixel to seed"
+  if not masks.masks[0, 0].any():
+    absent["tracks"] = "the object's mask in frame 0 is empty"
     return None
   backend = registry.get("tracks", name, **config.settings.get(name, {}))
-  queries = roles.Queries(
-    xy=anchors,
-    frame_row=np.zeros(len(anchors), np.int32),
-    object_ids=np.full(len(anchors), _OBJECT, np.int32),
+  queries = seeding.seed_queries(
+    frames.frames[0], masks.masks[:1, 0], masks.object_ids[:1]
   )
   return _kept(
     config,
@@ -255,33 +250,6 @@ def _tracks(
     lambda: backend.track(frames, queries),
     queries=queries,
   )
-
-
-def seed(
-  frame: np.ndarray, mask: np.ndarray, constants: PdiConstants
-) -> np.ndarray:
-  """Anchors on the object in frame 0 (section 2.5), at tracker size (1.4).
-
-  Args:
-    frame: RGB uint8 [H, W, 3].
-    mask: bool [H, W].
-    constants: longest side of the tracker's input.
-
-  Returns:
-    float32 [N, 2] video pixels.
-  """
-  height, width = mask.shape
-  scale = min(1.0, constants.tracker_max_side / max(height, width))
-  size = (int(width * scale), int(height * scale))
-  gray = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY)
-  if scale < 1.0:
-    gray = cv2.resize(gray, size, interpolation=cv2.INTER_LINEAR)
-    small = cv2.resize(
-      mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST
-    )
-    mask = small.astype(bool)
-  anchors = seeding.seed_anchors(gray, mask)
-  return (anchors * [width / size[0], height / size[1]]).astype(np.float32)
 
 
 def _kept(

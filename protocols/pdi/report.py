@@ -78,6 +78,16 @@ def text(record: Record) -> str:
     f" - Rigidity Strategy:              {details.get('strategy', 'none')}",
     f" - 2D Rigidity (not in the PDI):   {_number(values.get('rigid_2d'))}",
     f" - VP Component (weight 0):        {_number(values.get('vp'))}",
+  ]
+  peaks = details.get("peaks") or []
+  if peaks:
+    lines += [_THIN, "WHERE THE PDI COMES FROM:"]
+  lines += [
+    f" - {peak['component']}: {peak['share']:.4f} of the PDI, largest residual"
+    f" at frame {peak['worst_frame']}"
+    for peak in peaks
+  ]
+  lines += [
     _THIN,
     "RECONSTRUCTION AUDIT:",
   ]

@@ -90,7 +90,7 @@ def evaluate(config: PdiConfig, options: runner.RunOptions) -> runner.Outcome:
     ),
     protocol=PROTOCOL,
     variant=config.variant,
-    settings=_settings(config, constants),
+    settings=result_settings(config, constants),
     options=options,
     on_record=functools.partial(report.write, output=options.output),
   )
@@ -194,7 +194,9 @@ def _anchors(
   return None
 
 
-def _settings(config: PdiConfig, constants: PdiConstants) -> dict[str, Any]:
+def result_settings(
+  config: PdiConfig, constants: PdiConstants
+) -> dict[str, Any]:
   """What changes a record; the choice of inputs and totals does not."""
   perception = dataclasses.asdict(config.perception)
   perception.pop("cache")

@@ -86,6 +86,8 @@ def clip_arrays(found: Observed, *, name: str) -> ClipArrays:
       "resized_size": (width, height),
     }
   tracks = found.tracks
+  if tracks is not None and tracks.object_ids is not None:
+    tracks = tracks.of(int(found.masks.object_ids[0]))
   return ClipArrays(
     masks=found.masks.masks[0],
     tracks=None if tracks is None else tracks.xy,
@@ -135,7 +137,7 @@ def _judge(
   if verdict is not None and verdict.math_pass is False:
     return (
       DEGENERATE,
-      f"reconstruction check failed: {entry.failed_checks(verdict)}",
+      f"reconstruction check failed: {entry.failed_checks(verdict, constants)}",
     )
   return OK, ""
 
