@@ -158,7 +158,7 @@ def parse(content: Mapping[str, Any], *, source: str) -> StudyConfig:
   )
   study = _build(StudyConfig, values, source, "study")
   study = dataclasses.replace(study, axes=axes, resampling=resampling)
-  _check(study, source)
+  check(study, source=source)
   return study
 
 
@@ -210,8 +210,12 @@ def _has_type(value: Any, wanted: str) -> bool:
   return isinstance(value, kinds[wanted]) if wanted in kinds else True
 
 
-def _check(study: StudyConfig, source: str) -> None:
-  """Bounds and cross references."""
+def check(study: StudyConfig, *, source: str) -> None:
+  """Checks bounds and cross references.
+
+  Raises:
+    InputError: naming the field that is wrong.
+  """
   rules: list[tuple[str, Any, bool, str]] = [
     ("replicates", study.replicates, study.replicates >= 1, "at least 1"),
     ("seed", study.seed, 0 <= study.seed < 2**32, "0 to 2**32 - 1"),

@@ -33,6 +33,14 @@ def temporal_study(
   default: mean and mean-plus-worst on each axis), `grid` (equal weights on
   both axes). Source: specs/egogeneval.md section 7.6.
   """
+  if len(steps.step) == len(steps.cases):
+    raise InputError(
+      steps.source_name,
+      "step",
+      found="one step for every case",
+      expected="a table of steps: the rule joins the steps of a case",
+      hint="Give --evidence, or a --table with one row per step.",
+    )
   names = study.options.get("axes", [axis.name for axis in study.axes[:2]])
   start, end = study.options.get("protocols", ("atomic", "chain"))
   rules = study.options.get(

@@ -14,12 +14,11 @@ Files are JSON lines (`.jsonl`) or Parquet (`.parquet`, needs pyarrow).
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import itertools
 import math
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,11 +80,11 @@ class StepTable:
   present: Mapping[str, np.ndarray]
 
 
-def read(path: pathlib.Path) -> StepTable:
+def read(paths: Sequence[pathlib.Path]) -> StepTable:
   """Reads a long table.
 
   Args:
-    path: a `.jsonl` or `.parquet` file.
+    paths: `.jsonl` or `.parquet` files, taken together.
 
   Returns:
     The pivoted table.
@@ -93,6 +92,11 @@ def read(path: pathlib.Path) -> StepTable:
   Raises:
     InputError: naming the row and column that is wrong.
   """
+  rows = (row for path in paths for row in _rows(path))
+  return pivot(rows, source_name=", ".join(map(str, paths)))
+
+
+def _rows(path: pathlib.Path) -> Iterator[Row]:
   if path.suffix == ".parquet":
     rows = _parquet_rows(path)
   elif path.suffix == ".jsonl":
@@ -101,10 +105,8 @@ def read(path: pathlib.Path) -> StepTable:
     raise InputError(
       path, "suffix", found=path.suffix, expected=".jsonl or .parquet"
     )
-  return pivot(
-    (_parse(content, path, field) for field, content in rows),
-    source_name=str(path),
-  )
+  for field, content in rows:
+    yield _parse(content, path, field)
 
 
 def _parquet_rows(
@@ -244,18 +246,6 @@ def _arrays(
     values=values,
     present=present,
   )
-
-
-def rename_systems(table: StepTable, suffix: str) -> StepTable:
-  """The table with a suffix on every system name, for swaps of evaluators."""
-  return dataclasses.replace(
-    table, systems=tuple(f"{name}{suffix}" for name in table.systems)
-  )
-
-
-def group_counts(table: StepTable, column: str) -> dict[str, int]:
-  """Number of cases in each group of a column, sorted by name."""
-  return dict(sorted(collections.Counter(table.groups[column]).items()))
 
 
 def describe(names: Iterable[str], *, limit: int = 3) -> str:
