@@ -175,12 +175,11 @@ def world_points(
     [n, 3].
   """
   sampled = np.asarray(depth, np.float64)[::pixel_stride, ::pixel_stride]
-  rows, columns = np.indices(sampled.shape)
-  rows, columns = rows * pixel_stride, columns * pixel_stride
   valid = np.isfinite(sampled) & (sampled > 0)
   z = sampled[valid]
-  x = (columns[valid] + 0.5 - intrinsics[0, 2]) * z / intrinsics[0, 0]
-  y = (rows[valid] + 0.5 - intrinsics[1, 2]) * z / intrinsics[1, 1]
+  rows, columns = (place * pixel_stride for place in np.nonzero(valid))
+  x = (columns + 0.5 - intrinsics[0, 2]) * z / intrinsics[0, 0]
+  y = (rows + 0.5 - intrinsics[1, 2]) * z / intrinsics[1, 1]
   points = np.stack([x, y, z], axis=1)
   return points @ pose_c2w[:3, :3].T + pose_c2w[:3, 3]
 

@@ -1,0 +1,345 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generated videos: where they lie, what was recovered, and their checks.
+
+A case to score is one video of one model for one case of the data set. Beside
+a video `<name>.mp4` (or a folder of pictures) may lie `<name>.geometry.npz`, a
+recorded `perception.observation.Geometry`, or a folder `<name>.geometry/` in
+the published form (specification, 13.6).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perception import observation, storage
+from perception.errors import InputError
+from protocols.common import manifest
+from protocols.orbia import schedules
+from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, Constants
+from protocols.orbia.dataset import PublicCase
+from protocols.orbia.geometry import Views, scale_intrinsics
+
+
+@dataclasses.dataclass(frozen=True)
+class OrbiaCase:
+  """One video to score; see `protocols.common.manifest.Case`.
+
+  Attributes:
+    system: model name.
+    public: the case of the data set.
+    video: video file or folder of pictures.
+    group: `world` or `ti2v`.
+    profile: `pose_and_action` or `action_only`.
+    tiers: tiers that the record must hold in the end.
+  """
+
+  system: str
+  public: PublicCase
+  video: pathlib.Path
+  group: str = "world"
+  profile: str = "pose_and_action"
+  tiers: tuple[str, ...] = ()
+
+  @property
+  def case_id(self) -> str:
+    """Case of the data set."""
+    return self.public.case_id
+
+  @property
+  def groups(self) -> dict[str, str]:
+    """What grouped totals are taken over."""
+    return {
+      "template": self.public.template,
+      "source": self.public.source,
+      "horizon": self.public.horizon,
+      "group": self.group,
+      "control_profile": self.profile,
+    }
+
+  @property
+  def geometry_file(self) -> pathlib.Path:
+    """Recorded geometry: an `.npz`, or a folder without that ending."""
+    return self.video.with_suffix(".geometry.npz")
+
+  @property
+  def geometry_folder(self) -> pathlib.Path:
+    """Recorded geometry in the published form."""
+    return self.video.with_suffix(".geometry")
+
+  @property
+  def files(self) -> tuple[pathlib.Path, ...]:
+    """Files that decide what is measured."""
+    return (
+      self.video,
+      self.geometry_file,
+      self.geometry_folder,
+      self.public.folder,
+      self.public.reference_folder,
+    )
+
+  @property
+  def inputs(self) -> tuple[pathlib.Path, ...]:
+    """Files of the case, and its tiers as the name of no file.
+
+    The runner keeps a record while its inputs are unchanged; a case that is
+    to hold more tiers than its record does is therefore done again.
+    """
+    return (*self.files, pathlib.Path("tiers-" + "-".join(self.tiers)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Generated:
+  """One generated video in memory.
+
+  Attributes:
+    frame_count: decoded frames.
+    fps: rate of the container.
+    size: (H, W).
+    frames: uint8 [H, W, 3] by frame number, those that are measured.
+    geometry: recovered geometry of the sampled frames, or None.
+    sha256: digest of the video.
+    name: for messages.
+    reason: why there is no geometry.
+    flicker: T2 flicker score, taken while decoding; None = fewer than two.
+  """
+
+  frame_count: int
+  fps: float
+  size: tuple[int, int]
+  frames: Mapping[int, NDArray[np.uint8]]
+  geometry: observation.Geometry | None
+  sha256: str
+  name: str
+  reason: str = ""
+  flicker: float | None = None
+
+
+def cases_from_list(
+  path: pathlib.Path, cases: Sequence[PublicCase]
+) -> list[OrbiaCase]:
+  """Videos named by a `videos.jsonl` (13.5).
+
+  Raises:
+    InputError: for a malformed row or an unknown case.
+  """
+  by_id = {case.case_id: case for case in cases}
+  found = []
+  for field, row in manifest.read_jsonl(path):
+    case_id = str(row.get("case_id"))
+    if case_id not in by_id:
+      raise InputError(
+        path,
+        f"{field}.case_id",
+        found=case_id,
+        expected="a case of the data set",
+      )
+    for name in ("model", "video"):
+      if not isinstance(row.get(name), str) or not row[name]:
+        raise InputError(
+          path, f"{field}.{name}", found=row.get(name), expected="a text"
+        )
+    found.append(
+      OrbiaCase(
+        system=row["model"],
+        public=by_id[case_id],
+        video=path.parent / row["video"],
+        group=_choice(path, field, row, "group", GROUPS),
+        profile=_choice(path, field, row, "control_profile", CONTROL_PROFILES),
+      )
+    )
+  _consistent(path, found)
+  return manifest.unique(found, source=str(path))
+
+
+def cases_from_folder(
+  folder: pathlib.Path,
+  cases: Sequence[PublicCase],
+  *,
+  group: str,
+  profile: str,
+) -> list[OrbiaCase]:
+  """Videos `<model>/<case_id>.mp4`, or `<case_id>.mp4` of one model.
+
+  Raises:
+    InputError: for a video that belongs to no case.
+  """
+  by_id = {case.case_id: case for case in cases}
+  found = []
+  for path in manifest.videos_below(folder):
+    if path.stem not in by_id:
+      raise InputError(
+        path,
+        "name",
+        found=path.stem,
+        expected="the id of a case of the data set",
+      )
+    parent = path.parent.relative_to(folder).as_posix()
+    system = folder.resolve().name if parent == "." else parent
+    found.append(OrbiaCase(system, by_id[path.stem], path, group, profile))
+  return manifest.unique(found, source=str(folder))
+
+
+def missing_cases(
+  found: Iterable[OrbiaCase], cases: Sequence[PublicCase]
+) -> list[tuple[str, PublicCase]]:
+  """(model, case) of the data set without a video."""
+  systems: dict[str, set[str]] = {}
+  for case in found:
+    systems.setdefault(case.system, set()).add(case.case_id)
+  return [
+    (system, case)
+    for system, have in sorted(systems.items())
+    for case in cases
+    if case.case_id not in have
+  ]
+
+
+def wanted_frames(
+  case: PublicCase, frame_count: int, *, c: Constants
+) -> NDArray[np.int64]:
+  """Frames whose pixels are looked at after decoding."""
+  plan = case_plan(case, c=c)
+  tracking, _ = schedules.identity_frames(
+    case.events["q0"], case.events["qe1"], c=c
+  )
+  every = np.arange(0, frame_count, c.quality_stride)
+  preference = schedules.hps_frames(frame_count, c=c)
+  frames = np.unique(np.concatenate([plan, tracking, every, preference]))
+  return frames[frames < frame_count]
+
+
+def case_plan(case: PublicCase, *, c: Constants) -> NDArray[np.int64]:
+  """Sampling plan of a case (2.5)."""
+  revisits = [frame for pair in case.pairs.values() for frame in pair]
+  return schedules.sampling_plan(
+    case.frame_count, case.events.values(), revisits, c=c
+  )
+
+
+def check_video(found: Generated, case: PublicCase) -> None:
+  """Refuses a video of another length (2.4).
+
+  Raises:
+    InputError: naming both counts.
+  """
+  if found.frame_count != case.frame_count:
+    raise InputError(
+      found.name,
+      "frames",
+      found=f"{found.frame_count} decoded frames",
+      expected=f"{case.frame_count}, one for each requested pose of"
+      f" {case.case_id}",
+    )
+
+
+def views_of(
+  geometry: observation.Geometry, frames: NDArray[np.int64]
+) -> Views:
+  """Recovered geometry of some frames as `Views`, absent frames NaN.
+
+  Args:
+    geometry: recovered geometry.
+    frames: increasing frame numbers.
+  """
+  stored = geometry.frame_indices.astype(np.int64)
+  rows = np.searchsorted(stored, frames)
+  rows = np.minimum(rows, len(stored) - 1)
+  has = stored[rows] == frames
+  size = geometry.depth_size
+  count = len(frames)
+  depth = np.full((count, *size), np.nan, np.float32)
+  depth[has] = geometry.depth[rows[has]]
+  poses = np.full((count, 4, 4), np.nan)
+  poses[has] = geometry.c2w[rows[has]]
+  intrinsics = np.tile(np.eye(3, dtype=np.float32), (count, 1, 1))
+  intrinsics[has] = geometry.intrinsics[rows[has]]
+  # Poses relative to the first sampled frame: float32 keeps its digits near
+  # the origin.
+  origin = np.linalg.inv(geometry.c2w[0])
+  return Views(
+    frames,
+    depth,
+    np.tile(size, (count, 1)),
+    intrinsics,
+    (origin @ poses).astype(np.float32),
+    has,
+    has.copy(),
+  )
+
+
+def read_geometry_folder(
+  folder: pathlib.Path, *, video_size: tuple[int, int]
+) -> observation.Geometry:
+  """Recovered geometry in the published form (13.6).
+
+  Raises:
+    InputError: for a missing or inconsistent array.
+  """
+  arrays = {}
+  for name in ("poses_c2w", "frame_indices", "intrinsics"):
+    path = folder / f"{name}.npy"
+    try:
+      arrays[name] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+      raise InputError(
+        path, "file", found=error, expected="a NumPy array"
+      ) from error
+  depth: list[NDArray[np.float32]] = []
+  for frame in arrays["frame_indices"].tolist():
+    path = folder / "depth" / f"frame_{frame:06d}.npz"
+    values = storage.read_npz(path)["depth"].astype(np.float32)
+    if depth and values.shape != depth[0].shape:
+      raise InputError(
+        path, "depth", found=values.shape, expected=depth[0].shape
+      )
+    depth.append(np.where(values > 0, values, np.nan))
+  stack = np.stack(depth)
+  return observation.Geometry(
+    depth=stack,
+    intrinsics=scale_intrinsics(
+      arrays["intrinsics"].astype(np.float32),
+      from_size=video_size,
+      to_size=stack.shape[1:],
+    ),
+    c2w=arrays["poses_c2w"],
+    frame_indices=arrays["frame_indices"],
+    video_size=video_size,
+    unit="arbitrary",
+    provenance=observation.Provenance("", "recorded", "1"),
+  )
+
+
+def _choice(
+  path: pathlib.Path,
+  field: str,
+  row: Mapping[str, object],
+  name: str,
+  known: tuple[str, ...],
+) -> str:
+  value = row.get(name, known[0])
+  if value not in known:
+    raise InputError(
+      path, f"{field}.{name}", found=value, expected=f"one of {known}"
+    )
+  return str(value)
+
+
+def _consistent(path: pathlib.Path, cases: Sequence[OrbiaCase]) -> None:
+  """All cases of a model agree in group and profile (9.5)."""
+  first: dict[str, OrbiaCase] = {}
+  for case in cases:
+    before = first.setdefault(case.system, case)
+    kinds = (case.group, case.profile)
+    if kinds != (before.group, before.profile):
+      raise InputError(
+        path,
+        f"model {case.system}",
+        found=f"{kinds} and {(before.group, before.profile)}",
+        expected="one group and one control_profile",
+      )

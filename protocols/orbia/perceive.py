@@ -1,0 +1,213 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The perception that Orbia needs, from backends by name.
+
+Descriptors and distances see pictures resized to 224 x 224 with area
+interpolation, aspect not preserved (specification, 5.3). Where no perceptual
+distance is installed, `descriptor` stands in for it: one minus the mean cosine
+of co-located patch descriptors. It is not LPIPS, and scores that rest on it
+say that they are not comparable.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from perception import registry, roles, video
+from perception.errors import InputError
+from protocols.orbia import novel_view
+from protocols.orbia.constants import Constants
+
+NONE = "none"
+DESCRIPTOR = "descriptor"
+_OFFLINE_FEATURES = "gradient_orientation"
+Image = NDArray[np.uint8]
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class PerceptionConfig:
+  """Which backend fills which role.
+
+  Attributes:
+    geometry: `auto` takes what was recorded beside the video, else missing.
+    features: descriptors.
+    distance: perceptual distance; `descriptor` = from the features, `none`.
+    masks: tracker of the anchors; `none` leaves identity out.
+    novel_view: `point_splats` (offline), a registered backend, or `none`.
+    quality: backend by component (`aesthetic`, `imaging`, `smoothness`,
+      `hps`); absent components are reported as missing.
+    settings: settings by backend name.
+  """
+
+  geometry: str = "auto"
+  features: str = _OFFLINE_FEATURES
+  distance: str = DESCRIPTOR
+  masks: str = NONE
+  novel_view: str = novel_view.NAME
+  quality: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+    default_factory=dict
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Descriptor:
+  """Descriptors of one picture: [256, C] patches and a [C'] whole."""
+
+  patches: Floats
+  pooled: Floats
+
+
+class Perception:
+  """Backends of one run, made when first used."""
+
+  def __init__(self, config: PerceptionConfig, *, c: Constants) -> None:
+    """Keeps the configuration; loads nothing."""
+    self._config = config
+    self._c = c
+
+  @property
+  def comparable(self) -> bool:
+    """Whether every role that was filled is the published one."""
+    filled = [self._features, self._distance, self._tracker, self._renderer]
+    return all(
+      backend is not None and backend.info.comparable_to_published
+      for backend in filled
+    )
+
+  def provenance(self) -> dict[str, Any]:
+    """Backend by role."""
+    config = self._config
+    return {
+      "features": config.features,
+      "distance": config.distance,
+      "masks": config.masks,
+      "novel_view": config.novel_view,
+      "quality": dict(config.quality),
+      "geometry": config.geometry,
+    }
+
+  def describe(self, pictures: Sequence[Image]) -> list[Descriptor]:
+    """Descriptors of pictures of any size."""
+    if not pictures:
+      return []
+    side = self._c.descriptor_size
+    stack = np.stack([resize_area(p, (side, side)) for p in pictures])
+    clip = video.clip_from_frames(stack, fps=self._c.fps)
+    found = self._features.extract(clip)
+    grid = self._c.patch_grid
+    if found.patches.shape[1:3] != (grid, grid):
+      raise InputError(
+        self._config.features,
+        "patches",
+        found=found.patches.shape[1:3],
+        expected=f"a {grid} x {grid} grid on {side} x {side} pictures",
+      )
+    channels = found.patches.shape[-1]
+    return [
+      Descriptor(patches.reshape(-1, channels), pooled)
+      for patches, pooled in zip(found.patches, found.pooled, strict=True)
+    ]
+
+  def distance(self, first: Image, second: Image) -> float | None:
+    """Perceptual distance of two pictures; None if no backend gives it."""
+    if self._config.distance == NONE:
+      return None
+    if self._config.distance == DESCRIPTOR:
+      a, b = self.describe([first, second])
+      product = np.sum(a.patches * b.patches, axis=1)
+      # Unit descriptors of equal pictures may miss a product of 1 by rounding.
+      return max(0.0, 1.0 - float(np.mean(product)))
+    side = self._c.descriptor_size
+    stacks = [resize_area(p, (side, side))[None] for p in (first, second)]
+    return float(self._distance.distance(*stacks)[0])
+
+  def track(
+    self, reference: Image, frames: Sequence[Image], masks: NDArray[np.bool_]
+  ) -> NDArray[np.bool_] | None:
+    """Masks of the anchors in frames that follow a reference picture.
+
+    Args:
+      reference: [H, W, 3], the seeds' picture.
+      frames: pictures of the same size, in order.
+      masks: [R, H, W] seeds.
+
+    Returns:
+      [F, R, H, W] bool, or None without a tracker.
+    """
+    if self._tracker is None:
+      return None
+    clip = video.clip_from_frames(
+      np.stack([reference, *frames]), fps=self._c.fps
+    )
+    seeded = [k for k, mask in enumerate(masks) if mask.any()]
+    out = np.zeros((len(frames), *masks.shape), bool)
+    if not seeded:
+      return out
+    prompts = [roles.ObjectPrompt(k, mask=masks[k]) for k in seeded]
+    found = self._tracker.segment(clip, prompts)
+    for k in seeded:
+      out[:, k] = found.of(k)[1:]
+    return out
+
+  def quality(
+    self, component: str, pictures: Sequence[Image]
+  ) -> NDArray[np.float64] | None:
+    """Native values of pictures, or None if the component has no backend."""
+    name = self._config.quality.get(component, NONE)
+    if name == NONE or not pictures:
+      return None
+    scores = self._backend("quality", name).score(np.stack(pictures))
+    return np.asarray(scores, np.float64)
+
+  @property
+  def renderer(self) -> Any:
+    """Novel-view backend, or None."""
+    return self._renderer
+
+  @functools.cached_property
+  def _features(self) -> Any:
+    name = self._config.features
+    if name == _OFFLINE_FEATURES:
+      patch = self._c.descriptor_size // self._c.patch_grid
+      return registry.get("features", name, patch=patch)
+    return self._backend("features", name)
+
+  @functools.cached_property
+  def _distance(self) -> Any:
+    if self._config.distance in (NONE, DESCRIPTOR):
+      return None
+    return self._backend("perceptual_distance", self._config.distance)
+
+  @functools.cached_property
+  def _tracker(self) -> Any:
+    name = self._config.masks
+    return None if name == NONE else self._backend("masks", name)
+
+  @functools.cached_property
+  def _renderer(self) -> Any:
+    name = self._config.novel_view
+    if name == novel_view.NAME:
+      return novel_view.PointSplats()
+    return None if name == NONE else self._backend("novel_view", name)
+
+  def _backend(self, role: str, name: str) -> Any:
+    return registry.get(role, name, **self._config.settings.get(name, {}))
+
+
+def resize_area(picture: Image, size: tuple[int, int]) -> Image:
+  """Area interpolation to (h, w), aspect not preserved."""
+  if picture.shape[:2] == size:
+    return picture
+  resized = cv2.resize(
+    picture, (size[1], size[0]), interpolation=cv2.INTER_AREA
+  )
+  return np.asarray(resized, np.uint8)
