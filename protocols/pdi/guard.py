@@ -25,7 +25,7 @@ from protocols.pdi.lifting import Dtype, PointSource
 from protocols.pdi.measure import PdiMeasurement
 
 NOT_RUN = "not run"
-_SMALLEST = 32
+_SMALLEST = 64
 
 
 @dataclasses.dataclass(frozen=True)

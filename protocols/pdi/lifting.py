@@ -30,7 +30,7 @@ from protocols.pdi.clip import ClipArrays
 from protocols.pdi.constants import PdiConstants
 
 CHUNK_FRAMES = 8
-_SMALLEST_CHUNK = 1024
+_SMALLEST_CHUNK = 4096
 
 Dtype = type[np.float32] | type[np.float64]
 

@@ -26,7 +26,7 @@ from protocols.pdi.clip import ClipArrays, MaskStatistics
 from protocols.pdi.constants import PdiConstants
 from protocols.pdi.lifting import Dtype, FramePoints, PointSource
 
-_SMALLEST = 32
+_SMALLEST = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _measure(
   components = (scale.value, path.value, rigid.value)
   present = [value for value in components if value is not None]
   pdi = index.combine(present, constants.weights) if len(present) == 3 else None
-  lost = float(np.mean(statistics.count <= constants.min_mask_pixels))
+  lost = lost_fraction(statistics.count, constants)
   return PdiMeasurement(
     scale=scale.value,
     traj=path.value,
@@ -289,6 +289,13 @@ def depth_under_mask(arrays: ClipArrays, points: FramePoints) -> np.ndarray:
     known = whole[np.isfinite(whole)]
     series[t] = np.median(known) if known.size else np.nan
   return series
+
+
+def lost_fraction(count: np.ndarray, constants: PdiConstants) -> float:
+  """Share of frames whose mask is too small (section 3); NaN for none."""
+  if len(count) == 0:
+    return float("nan")
+  return float(np.mean(count <= constants.min_mask_pixels))
 
 
 def measure_scale(

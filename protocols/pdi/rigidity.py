@@ -22,7 +22,8 @@ from protocols.pdi.clip import ClipArrays
 from protocols.pdi.constants import PdiConstants
 from protocols.pdi.lifting import Dtype, PointSource
 
-_SMALLEST = 32
+_SMALLEST_FRAMES = 64
+_SMALLEST_ANCHORS = 128
 
 TOO_FEW_ANCHORS = "too_few_anchors"
 TOO_FEW_PAIRS = "too_few_pairs"
@@ -140,7 +141,7 @@ def _spatial_pairs(
       series = np.full(frames, constants.rigidity_sentinel)
   elif sentinel or frames < 2:
     # Paper, section 5.1 [R]: a sentinel is missing, and so is one frame.
-    value = None
+    value, series = None, np.zeros(0)
     reason = f"rigidity: {sentinel or 'fewer than two frames'}"
   elif constants.anchor_seeds:
     seed_values = _usable_seeds(result, constants)
@@ -219,7 +220,7 @@ def _image_pairs(
     )
   padded = np.zeros((constants.num_pairs, 2), np.int32)
   padded[: len(pairs)] = pairs
-  tracks = _pad(anchors.tracks.astype(dtype), axes=2)
+  tracks = _pad_anchors(_pad_frames(anchors.tracks.astype(dtype)), axis=1)
   result = _image_stage(
     tracks,
     padded,
@@ -252,7 +253,7 @@ def _run_pairs(
 ) -> _PairResult:
   """Pads, lifts and measures the anchors in one compiled call."""
   frames, count = located.index.shape
-  index = _pad(located.index, axes=2)
+  index = _pad_anchors(_pad_frames(located.index), axis=1)
   padded_frames, padded_count = index.shape
   times = [min(t, frames - 1) for t in range(padded_frames)]
   samples = source.samples(times, list(index), padded_count)
@@ -265,10 +266,10 @@ def _run_pairs(
   return _pair_stage(
     samples,
     source.views(times),
-    _pad(located.gradient.astype(dtype), axes=1),
-    _pad(weight, axes=1),
-    _pad(located.visible, axes=2),
-    np.pad(subsets, ((0, 0), (0, padded_count - count))),
+    _pad_anchors(located.gradient.astype(dtype), axis=0),
+    _pad_anchors(weight, axis=0),
+    _pad_anchors(_pad_frames(located.visible), axis=1),
+    _pad_anchors(subsets, axis=1),
     np.int32(frames),
     constants=constants,
   )
@@ -342,13 +343,21 @@ def _image_stage(
   )
 
 
-def _pad(array: np.ndarray, *, axes: int) -> np.ndarray:
-  """Pads the leading axes with zeros to bucket lengths."""
-  widths = [
-    (0, clips.bucket(size, smallest=_SMALLEST) - size)
-    for size in array.shape[:axes]
-  ]
-  return np.pad(array, widths + [(0, 0)] * (array.ndim - axes))
+def _pad_frames(array: np.ndarray) -> np.ndarray:
+  """Pads axis 0 with zeros to a bucket length."""
+  return _pad(array, 0, _SMALLEST_FRAMES)
+
+
+def _pad_anchors(array: np.ndarray, *, axis: int) -> np.ndarray:
+  """Pads the anchor axis with zeros to a bucket length."""
+  return _pad(array, axis, _SMALLEST_ANCHORS)
+
+
+def _pad(array: np.ndarray, axis: int, smallest: int) -> np.ndarray:
+  widths = [(0, 0)] * array.ndim
+  length = array.shape[axis]
+  widths[axis] = (0, clips.bucket(length, smallest=smallest) - length)
+  return np.pad(array, widths)
 
 
 def _mean(values: np.ndarray | None) -> float:
