@@ -92,7 +92,9 @@ def depth_warp(world: ShownWorld, frame: int) -> Shot:
   )
   rows, columns = _nearest_filled(np.asarray(filled))
   picture = np.asarray(image)[rows, columns].astype(np.uint8)
-  return Shot(picture, np.asarray(depth)[rows, columns], pose)
+  known = np.asarray(depth)[rows, columns]
+  # Nothing of the input in sight: a black picture without depth.
+  return Shot(picture, np.where(known > 0, known, np.nan), pose)
 
 
 def drift(world: ShownWorld, frame: int) -> Shot:

@@ -25,23 +25,24 @@ _PEAK = 255.0
 def flicker(
   frames: NDArray[np.uint8] | Sequence[NDArray[np.uint8]],
 ) -> float | None:
-  """Score of the mean absolute difference of consecutive frames.
+  """Flicker score of frames 0, 2, 4, ...; None with fewer than two."""
+  errors = [frame_difference(a, b) for a, b in itertools.pairwise(frames)]
+  return flicker_score(mean(errors))
 
-  100 (1 - MAE / 255), the MAE over all pixels and channels of each pair, then
-  over pairs. Differences of 8-bit values are summed as integers, so the result
-  does not depend on the size of the frames.
 
-  Args:
-    frames: [N, H, W, 3] uint8 or a sequence of such frames: 0, 2, 4, ...
+def frame_difference(
+  before: NDArray[np.uint8], after: NDArray[np.uint8]
+) -> float:
+  """Mean absolute difference over all pixels and channels, grey levels.
 
-  Returns:
-    0-100, higher is better; None with fewer than two frames.
+  8-bit differences are summed as integers: exact for frames of any size.
   """
-  errors = []
-  for before, after in itertools.pairwise(frames):
-    difference = np.abs(before.astype(np.int16) - after)
-    errors.append(float(difference.sum(dtype=np.int64)) / difference.size)
-  error = mean(errors)
+  difference = np.abs(before.astype(np.int16) - after)
+  return float(difference.sum(dtype=np.int64)) / difference.size
+
+
+def flicker_score(error: float | None) -> float | None:
+  """100 (1 - MAE / 255), the MAE averaged over pairs (4)."""
   return None if error is None else 100.0 * (1.0 - error / _PEAK)
 
 
