@@ -91,8 +91,9 @@ def reduce_depth(
   Args:
     raw: [h, w] stored depth: metres (float) or the dataset's integers.
     image_size: native (h, w) of the colour image.
-    dataset: name of the source; unknown ones are treated as metres or
-      millimetres, reduced like ScanNet++.
+    dataset: name of the source. Others than the benchmark's four are metres
+      or millimetres and reduced by the nearest pixel, so that unknown depth is
+      not mixed into known depth.
 
   Returns:
     float32 metres, 0 = unknown.
@@ -108,7 +109,9 @@ def reduce_depth(
     return _nearest(_clip_far(depth), half)
   if dataset == "scannet":
     return _bilinear(_clip_far(_nearest(depth, half)), 0.5)
-  return _bilinear(_clip_far(depth), 0.5)
+  if dataset == "scannetpp":
+    return _bilinear(_clip_far(depth), 0.5)
+  return _nearest(_clip_far(depth), half)
 
 
 def hypersim_intrinsics(size: tuple[int, int]) -> NDArray[np.float64]:
