@@ -156,7 +156,8 @@ def _tracks(
   points = tracks.points_at_pixels(
     scene.world, scene.motion, scene.c2w, scene.intrinsics, xy, frame=0
   )
-  keep = np.isin(points.part, own)
+  column, row = np.rint(xy).astype(int).T
+  keep = points.part == part[0, row, column]
   points = tracks.SurfacePoints(points.part[keep], points.local[keep])
   exact = tracks.project_points(
     scene.world,

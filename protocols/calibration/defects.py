@@ -113,7 +113,7 @@ def _teleport(scene: Scene, strength: float) -> Scene:
 
 
 def _direction_reversal(scene: Scene, strength: float) -> Scene:
-  """Eight times the subject runs back along its path for a moment.
+  """Four times the subject runs back along its path for a moment.
 
   Time on the path becomes t minus a triangle wave; at s = 1 the backward
   speed equals the honest forward speed, below 0.5 the subject only slows.

@@ -74,7 +74,11 @@ def nearest(parts: Parts, x: jax.Array, y: jax.Array) -> Hit:
 
 
 def in_shadow(
-  parts: Parts, point: Triple, own: jax.Array, to_sun: jax.Array
+  parts: Parts,
+  point: Triple,
+  own: jax.Array,
+  to_sun: jax.Array,
+  casting: jax.Array,
 ) -> jax.Array:
   """Whether a box or sphere other than the point's own hides the sun.
 
@@ -84,6 +88,7 @@ def in_shadow(
     own: packed part index of each point (convex: it never shades itself
       where it faces the sun).
     to_sun: direction towards the sun in camera axes, [3].
+    casting: int32 scalar, 1 if parts cast shadows, 0 if none does.
 
   Returns:
     bool of that shape.
@@ -111,7 +116,9 @@ def in_shadow(
   start = parts.counts[0]
   for shape, test in enumerate((_box, _sphere), start=1):
     stop = start + parts.counts[shape]
-    dark = jax.lax.fori_loop(start, stop, visit(test), dark)
+    dark = jax.lax.fori_loop(
+      start, start + casting * parts.counts[shape], visit(test), dark
+    )
     start = stop
   return dark
 

@@ -31,6 +31,8 @@ from protocols.calibration import world as world_lib
 
 _PAD = 8
 _CHUNK = 16
+# Colour planes, depth, part index.
+_Images = tuple[tuple[jax.Array, ...], jax.Array, jax.Array]
 
 
 class _Frame(NamedTuple):
@@ -51,6 +53,7 @@ class _Stage(NamedTuple):
   counts: jax.Array  # [3] planes, boxes, spheres, in this order
   table: jax.Array  # [K, columns]
   sky: jax.Array  # [8] zenith, horizon (linear), ambient, haze
+  casting: jax.Array  # 1 if boxes and spheres cast shadows, else 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,16 +141,15 @@ def render_chunks(
     )
   order, stage = _pack_stage(world)
   frames = _pack_frames(world, order, poses_c2w, intrinsics, motion)
-  run = functools.partial(
-    _render_chunk, size=size, color=color, shadows=world.light.shadows
-  )
+  run = functools.partial(_render_chunk, size=size, color=color)
   lookup = np.append(order, np.full(_PAD, -1)).astype(np.int16)
 
   def work(start: int) -> Frames:
     stop = min(start + _CHUNK, len(poses_c2w))
     rows = np.minimum(np.arange(start, start + _CHUNK), stop - 1)
+    count = jnp.int32(stop - start)
     chunk = _Frame(**{k: jnp.asarray(v[rows]) for k, v in frames.items()})
-    planes, depth, index = jax.device_get(run(stage, chunk))
+    planes, depth, index = jax.device_get(run(stage, chunk, count))
     keep = slice(0, stop - start)
     rgb = np.stack(planes, axis=-1)[keep] if color else None
     return Frames(rgb, depth[keep], lookup[index[keep]])
@@ -196,6 +198,7 @@ def _pack_stage(world: world_lib.World) -> tuple[np.ndarray, _Stage]:
     counts=jnp.asarray(counts, jnp.int32),
     table=jnp.asarray(np.pad(table, (spare, (0, 0)))),
     sky=jnp.asarray([*sky, light.ambient, 1 / light.haze_m], jnp.float32),
+    casting=jnp.int32(light.shadows),
   )
   return order, stage
 
@@ -229,30 +232,34 @@ def _pack_frames(
   }
 
 
-@functools.partial(jax.jit, static_argnames=("size", "color", "shadows"))
+@functools.partial(jax.jit, static_argnames=("size", "color"))
 def _render_chunk(
   stage: _Stage,
   frames: _Frame,
+  count: jax.Array,
   *,
   size: tuple[int, int],
   color: bool,
-  shadows: bool,
-) -> tuple[tuple[jax.Array, ...], jax.Array, jax.Array]:
-  """Colour planes, depth and packed part index of a chunk of frames."""
-  one = functools.partial(
-    _render_frame, stage, size=size, color=color, shadows=shadows
-  )
-  return jax.lax.map(one, frames)
+) -> _Images:
+  """Colour planes, depth and packed part index of the first `count` frames.
+
+  The other rows are zero: one program serves every length.
+  """
+  shape = (_CHUNK, *size)
+  planes = tuple(jnp.zeros(shape, jnp.uint8) for _ in range(3 * color))
+  empty = (planes, jnp.zeros(shape, jnp.float32), jnp.zeros(shape, jnp.int16))
+
+  def body(k: int, done: _Images) -> _Images:
+    frame = _Frame(*(field[k] for field in frames))
+    image = _render_frame(stage, frame, size=size, color=color)
+    return jax.tree.map(lambda all_, one: all_.at[k].set(one), done, image)
+
+  return jax.lax.fori_loop(0, count, body, empty)
 
 
 def _render_frame(
-  stage: _Stage,
-  frame: _Frame,
-  *,
-  size: tuple[int, int],
-  color: bool,
-  shadows: bool,
-) -> tuple[tuple[jax.Array, ...], jax.Array, jax.Array]:
+  stage: _Stage, frame: _Frame, *, size: tuple[int, int], color: bool
+) -> _Images:
   """Colour planes (none without colour), depth and packed part index."""
   parts = intersect.Parts(
     frame.matrix, stage.inverse_half, frame.present, stage.counts
@@ -263,8 +270,8 @@ def _render_frame(
   index = hit.part.astype(jnp.int16)
   if not color:
     return (), depth, index
-  view = shading.View(frame.camera, frame.to_sun, frame.up, stage.sky)
-  planes = shading.colors(
-    parts, frame.texture, stage.table, view, hit, shadows=shadows
+  view = shading.View(
+    frame.camera, frame.to_sun, frame.up, stage.sky, stage.casting
   )
+  planes = shading.colors(parts, frame.texture, stage.table, view, hit)
   return planes, depth, index

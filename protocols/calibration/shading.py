@@ -30,12 +30,14 @@ class View(NamedTuple):
     to_sun: unit vector towards the sun, camera axes.
     up: unit vector upwards, camera axes.
     sky: [8] zenith and horizon colours (linear), ambient share, 1 / haze_m.
+    casting: int32 scalar, 1 if boxes and spheres cast shadows, else 0.
   """
 
   camera: jax.Array
   to_sun: jax.Array
   up: jax.Array
   sky: jax.Array
+  casting: jax.Array
 
 
 def slopes(
@@ -56,8 +58,6 @@ def colors(
   table: jax.Array,
   view: View,
   hit: intersect.Hit,
-  *,
-  shadows: bool,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
   """Red, green and blue of a frame.
 
@@ -67,19 +67,18 @@ def colors(
     table: [K, columns] packed textures.
     view: camera and light.
     hit: nearest surfaces at the pixel centres, [H, W].
-    shadows: whether boxes and spheres cast shadows.
 
   Returns:
     Three uint8 [H, W]; interleaving them here would cost more than shading.
   """
   size = (hit.part.shape[0], hit.part.shape[1])
   x, y = slopes(view.camera, size, dx=0.0, dy=0.0)
-  linear, key = _shade(parts, texture, table, view, hit, x, y, shadows=shadows)
+  linear, key = _shade(parts, texture, table, view, hit, x, y)
   # Without the barrier the compiler shades again for every use of a colour.
   shown, key = jax.lax.optimization_barrier(
     ([jnp.sqrt(c) for c in linear], key)
   )
-  shown = _smooth_edges(parts, view, shown, key, size, shadows=shadows)
+  shown = _smooth_edges(parts, view, shown, key, size)
   red, green, blue = (
     jnp.clip(c * 255.0 + 0.5, 0.0, 255.0).astype(jnp.uint8) for c in shown
   )
@@ -94,8 +93,6 @@ def _shade(
   hit: intersect.Hit,
   x: jax.Array,
   y: jax.Array,
-  *,
-  shadows: bool,
 ) -> tuple[list[jax.Array], jax.Array]:
   """Linear colour of each pixel, and the key of the surface it shows."""
   depth = jnp.where(hit.part < 0, 1.0, hit.depth)
@@ -108,10 +105,8 @@ def _shade(
   up = sum(n * u for n, u in zip(facing, view.up, strict=True))
   sun = sum(n * s for n, s in zip(facing, view.to_sun, strict=True))
   sun = jnp.maximum(sun, 0.0)
-  dark = jnp.zeros(sun.shape, bool)
-  if shadows:
-    where = (x * depth, y * depth, depth)
-    dark = intersect.in_shadow(parts, where, hit.part, view.to_sun)
+  where = (x * depth, y * depth, depth)
+  dark = intersect.in_shadow(parts, where, hit.part, view.to_sun, view.casting)
   sun = jnp.where(dark, 0.0, sun)
   ambient = view.sky[6]
   light = ambient * (0.8 + 0.2 * up) + (1.25 - ambient) * sun
@@ -232,8 +227,6 @@ def _smooth_edges(
   shown: list[jax.Array],
   key: jax.Array,
   size: tuple[int, int],
-  *,
-  shadows: bool,
 ) -> list[jax.Array]:
   """Blends the colours of edge pixels by coverage at the pixel's corners."""
   corners = (size[0] + 1, size[1] + 1)
@@ -241,10 +234,8 @@ def _smooth_edges(
   hit = intersect.nearest(parts, x, y)
   depth = jnp.where(hit.part < 0, 1.0, hit.depth)
   _, _, axis = _material(parts, hit.part, depth, x, y)
-  dark = jnp.zeros(corners, bool)
-  if shadows:
-    where = (x * depth, y * depth, depth)
-    dark = intersect.in_shadow(parts, where, hit.part, view.to_sun)
+  where = (x * depth, y * depth, depth)
+  dark = intersect.in_shadow(parts, where, hit.part, view.to_sun, view.casting)
   corner_key = jax.lax.optimization_barrier(_key(hit.part, axis, dark))
   total = [jnp.zeros_like(c) for c in shown]
   for sy, sx in ((-1, -1), (-1, 1), (1, -1), (1, 1)):

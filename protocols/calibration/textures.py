@@ -182,8 +182,11 @@ def _cell_pattern(
   q = [
     jnp.where(flat_axis == k, 0.25, point[k] * column[9 + k]) for k in range(3)
   ]
+  # Averages over less than a thousandth of a cell drown in rounding.
   width = [
-    jnp.where(flat_axis == k, 0.0, footprint[k] * column[9 + k]) + 1e-6
+    jnp.maximum(
+      jnp.where(flat_axis == k, 0.0, footprint[k] * column[9 + k]), 1e-3
+    )
     for k in range(3)
   ]
   odd_row = jnp.floor(q[1]) - 2.0 * jnp.floor(0.5 * jnp.floor(q[1]))
