@@ -9,6 +9,8 @@ were refused because cases have no score.
 from __future__ import annotations
 
 import logging as standard_logging
+import os
+import pathlib
 import sys
 from collections.abc import Callable, Sequence
 
@@ -33,6 +35,24 @@ def run(main: Callable[[Sequence[str]], int]) -> None:
   app.run(lambda argv: sys.exit(_guarded(main, argv)))
 
 
+def _keep_compilations() -> None:
+  """Lets later runs and worker processes reuse compiled code.
+
+  A start takes a third of the time then. The user's own setting, by flag or
+  by environment, wins.
+  """
+  import jax
+
+  if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    folder = pathlib.Path(home) / "worldgauge" / "jax"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    # Workers are new processes and read the environment.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+
+
 def _guarded(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> int:
   if not flags.FLAGS["verbosity"].present:
     logging.set_verbosity(logging.INFO)
@@ -43,6 +63,7 @@ def _guarded(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> int:
       f"error: unexpected argument {argv[1]!r}; see --help", file=sys.stderr
     )
     return BAD_INPUT
+  _keep_compilations()
   try:
     return main(argv)
   except InputError as error:

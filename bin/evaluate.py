@@ -18,6 +18,7 @@ from bin import (
   cli,
   settings,
   settings_egogeneval,
+  settings_orbia,
   settings_pdi,
 )
 
@@ -25,6 +26,7 @@ from bin import (
 _PROTOCOLS: Mapping[str, tuple[str, str]] = {
   "pdi": (settings_pdi.__name__, "protocols.pdi.run"),
   "egogeneval": (settings_egogeneval.__name__, "protocols.egogeneval.run"),
+  "orbia": (settings_orbia.__name__, "protocols.orbia.run"),
 }
 
 

@@ -12,7 +12,7 @@ from protocols.common.executor import EXECUTORS
 from protocols.common.records import STATUSES
 from protocols.common.runner import RunOptions
 
-PROTOCOLS = ("pdi",)
+PROTOCOLS = ("pdi", "orbia", "egogeneval")
 VARIANTS = ("paper", "released")
 
 _PROTOCOL = flags.DEFINE_enum(
