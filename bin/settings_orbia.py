@@ -1,0 +1,182 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Flags of the Orbia protocol: inputs, tiers and perception backends."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from absl import flags
+
+from bin import settings
+from perception.errors import InputError
+from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, TIERS
+
+if TYPE_CHECKING:
+  from protocols.orbia.run import OrbiaConfig
+
+_QUALITY = ("aesthetic", "imaging", "smoothness", "hps")
+
+_DATASET = flags.DEFINE_string(
+  "orbia_dataset", None, "Orbia data set: a folder with manifest.json."
+)
+_VIDEOS = flags.DEFINE_string(
+  "orbia_videos",
+  None,
+  "Folder of generated videos: MODEL/CASE_ID.mp4, or CASE_ID.mp4 of one model.",
+)
+_LIST = flags.DEFINE_string(
+  "orbia_list", None, "videos.jsonl: model, case_id, video, group, profile."
+)
+_RGBD = flags.DEFINE_string(
+  "orbia_rgbd",
+  None,
+  "Recorded RGB-D folder: make cases of it and score the recorded frames with"
+  " five baselines.",
+)
+_CALIBRATION = flags.DEFINE_bool(
+  "orbia_calibration",
+  False,
+  "Make ray-cast cases of all templates and score generators with known"
+  " defects.",
+)
+_TIERS = flags.DEFINE_list(
+  "tiers", list(TIERS), "Tiers to measure; a later run may add others."
+)
+_GROUP = flags.DEFINE_enum(
+  "orbia_group", "world", list(GROUPS), "Group of the models of --orbia_videos."
+)
+_PROFILE = flags.DEFINE_enum(
+  "orbia_profile",
+  "pose_and_action",
+  list(CONTROL_PROFILES),
+  "Control profile of the models of --orbia_videos.",
+)
+_GEOMETRY = flags.DEFINE_string(
+  "orbia_geometry",
+  "auto",
+  "Geometry backend; auto: CASE_ID.geometry.npz beside the video, else none.",
+)
+_FEATURES = flags.DEFINE_string(
+  "orbia_features", "gradient_orientation", "Features backend."
+)
+_DISTANCE = flags.DEFINE_string(
+  "orbia_distance",
+  "descriptor",
+  "Perceptual distance backend; descriptor: from the features; none.",
+)
+_MASKS = flags.DEFINE_string(
+  "orbia_masks", "grabcut_flow", "Tracker of the anchors, or none."
+)
+_NOVEL_VIEW = flags.DEFINE_string(
+  "orbia_novel_view",
+  "point_splats",
+  "Novel-view backend of the reconstruction; point_splats: offline; none.",
+)
+_QUALITY_BACKENDS = flags.DEFINE_list(
+  "orbia_quality",
+  [],
+  "COMPONENT=BACKEND, of " + ", ".join(_QUALITY) + "; others are missing.",
+)
+_BACKENDS = flags.DEFINE_string(
+  "orbia_backend_settings",
+  "{}",
+  "JSON object of settings by backend name.",
+)
+
+
+def config() -> OrbiaConfig:
+  """The Orbia configuration from the flags.
+
+  Raises:
+    InputError: unless exactly one input is given, or a value is malformed.
+  """
+  from protocols.orbia.perceive import PerceptionConfig
+  from protocols.orbia.run import OrbiaConfig, OrbiaInputs
+
+  chosen = {
+    "--orbia_dataset": _DATASET.value,
+    "--orbia_rgbd": _RGBD.value,
+    "--orbia_calibration": _CALIBRATION.value,
+  }
+  given = [name for name, value in chosen.items() if value]
+  if len(given) != 1:
+    raise InputError(
+      "flags",
+      "input",
+      found=", ".join(given) or "none",
+      expected=f"exactly one of {', '.join(chosen)}",
+      hint="See README.md.",
+    )
+  return OrbiaConfig(
+    variant=settings.variant(),
+    inputs=OrbiaInputs(
+      dataset=_path(_DATASET.value),
+      videos=_path(_VIDEOS.value),
+      list_file=_path(_LIST.value),
+      rgbd=_path(_RGBD.value),
+      calibration=_CALIBRATION.value,
+      group=_GROUP.value,
+      profile=_PROFILE.value,
+    ),
+    perception=PerceptionConfig(
+      geometry=_GEOMETRY.value,
+      features=_FEATURES.value,
+      distance=_DISTANCE.value,
+      masks=_MASKS.value,
+      novel_view=_NOVEL_VIEW.value,
+      quality=_quality(_QUALITY_BACKENDS.value),
+      settings=_settings(_BACKENDS.value),
+    ),
+    tiers=_tiers(_TIERS.value),
+  )
+
+
+def _path(value: str | None) -> pathlib.Path | None:
+  return pathlib.Path(value) if value else None
+
+
+def _tiers(names: list[str]) -> tuple[str, ...]:
+  strangers = sorted(set(names) - set(TIERS))
+  if strangers or not names:
+    raise InputError(
+      "flags",
+      "--tiers",
+      found=", ".join(strangers) or "nothing",
+      expected=f"one or more of {', '.join(TIERS)}",
+    )
+  return tuple(tier for tier in TIERS if tier in names)
+
+
+def _quality(entries: list[str]) -> dict[str, str]:
+  found = {}
+  for entry in entries:
+    component, _, backend = entry.partition("=")
+    if component not in _QUALITY or not backend:
+      raise InputError(
+        "flags",
+        "--orbia_quality",
+        found=entry,
+        expected=f"COMPONENT=BACKEND, COMPONENT one of {', '.join(_QUALITY)}",
+      )
+    found[component] = backend
+  return found
+
+
+def _settings(text: str) -> dict[str, dict[str, Any]]:
+  try:
+    content = json.loads(text)
+  except ValueError as error:
+    content = error
+  if not isinstance(content, dict) or not all(
+    isinstance(entry, dict) for entry in content.values()
+  ):
+    raise InputError(
+      "flags",
+      "--orbia_backend_settings",
+      found=text,
+      expected="a JSON object of objects, by backend name",
+    )
+  return content
