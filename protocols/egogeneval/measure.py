@@ -275,6 +275,8 @@ class _DepthBeside:
     """See `measure_ssp.GeneratedDepth`."""
     try:
       depth = np.asarray(np.load(self._path, allow_pickle=False), np.float32)
+      if depth.ndim != 2:
+        raise ValueError(f"an array of shape {depth.shape}")
     except (OSError, ValueError) as error:
       raise InputError(
         self._path,
@@ -282,10 +284,6 @@ class _DepthBeside:
         found=error,
         expected="a float32 .npy file beside the output",
       ) from error
-    if depth.shape != image.shape[:2]:
-      raise InputError(
-        self._path, "depth size", found=depth.shape, expected=image.shape[:2]
-      )
     return depth
 
 

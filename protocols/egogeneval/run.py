@@ -213,28 +213,32 @@ def system_entry(entry: totals.SystemTotals) -> dict[str, Any]:
 def table(found: Sequence[totals.SystemTotals]) -> str:
   """The leaderboard as text; refused systems last."""
   lines = [
-    f"{'system':<28} {'Overall':>8} {'CMG':>7} {'Dir':>7} {'Gated':>7}"
+    f"{'system':<28} {'Overall':>7} {'CMG':>7} {'Dir':>7} {'Gated':>7}"
     f" {'SSP':>7}  steps"
   ]
-  scored = [entry for entry in found if entry.overall is not None]
-  for entry in sorted(scored, key=lambda t: (-(t.overall or 0.0), t.name)):
-    assert entry.cmg is not None
-    assert entry.ssp is not None
+  for entry in sorted(found, key=lambda t: (-(t.overall or 0.0), t.name)):
+    if entry.cmg is None and entry.ssp is None:
+      continue
+    cmg, ssp = entry.cmg or {}, entry.ssp or {}
+    cells = (entry.overall, cmg.get("cmg"), cmg.get("dir"), cmg.get("gated"))
+    text = " ".join(_number(v) for v in (*cells, ssp.get("ssp")))
     mark = "  PARTIAL" if entry.partial else ""
     failed = entry.coverage["proposals_failed"]
     note = f"  {failed} failed matching calls" if failed else ""
     lines.append(
-      f"{entry.name[:28]:<28} {entry.overall:8.3f} {entry.cmg['cmg']:7.3f}"
-      f" {entry.cmg['dir']:7.3f} {entry.cmg['gated']:7.3f}"
-      f" {entry.ssp['ssp']:7.3f}  {entry.coverage['scored']} of"
+      f"{entry.name[:28]:<28} {text}  {entry.coverage['scored']} of"
       f" {entry.coverage['expected']}{mark}{note}"
     )
   lines += [
     f"{entry.name[:28]:<28} refused: {entry.refused}"
     for entry in found
-    if entry.overall is None
+    if entry.refused
   ]
   return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+  return f"{'-':>7}" if value is None else f"{value:7.3f}"
 
 
 def _csv_row(entry: totals.SystemTotals) -> Mapping[str, Any]:

@@ -144,20 +144,25 @@ def _totals(
         system.name,
         "totals",
         found=f"{coverage['scored']} of {coverage['expected']} steps with"
-        f" evidence on both axes {dict(steps.reasons())}",
+        f" evidence on {' and '.join(steps.axes)} {dict(steps.reasons())}",
         expected="every step",
         hint="Pass --allow_partial for totals over what is there.",
       )
     )
   else:
     try:
-      cmg_total, ssp_total = steps.summaries(
-        limits, require_all=not allow_partial
-      )
-      overall = (cmg_total["cmg"] + ssp_total["ssp"]) / 2.0
+      require_all = not allow_partial
+      if "cmg" in steps.axes:
+        cmg_total = steps.cmg_summary(require_all=require_all)
+      if "ssp" in steps.axes:
+        ssp_total = steps.ssp_summary(limits, require_all=require_all)
     except InputError as error:
       refused = str(error)
-      cmg_total = ssp_total = None
+  if not refused and cmg_total is not None and ssp_total is not None:
+    overall = (cmg_total["cmg"] + ssp_total["ssp"]) / 2.0
+  elif not refused:
+    lacking = sorted({"cmg", "ssp"} - set(steps.axes))
+    refused = f"{system.name}: no Overall: {', '.join(lacking)} not measured"
   return SystemTotals(
     system.name,
     records,
@@ -196,6 +201,12 @@ class _StepTable:
       if row.key.record_id in expected
     }
     self._statuses = {(s.axis, s.record_id): s for s in system.statuses}
+    stated = {s.axis for s in system.statuses}
+    present = {"cmg": bool(system.cmg), "ssp": bool(system.ssp_ids)}
+    # An axis without any row or status was not measured at all.
+    self.axes = tuple(
+      axis for axis in evidence_files.AXES if present[axis] or axis in stated
+    )
     for i, row in enumerate(system.cmg):
       if not cmg.valid[i]:
         self._statuses["cmg", row.key.record_id] = evidence_files.StepStatus(
@@ -228,7 +239,7 @@ class _StepTable:
     }
 
   def _worst(self, record_id: str) -> str:
-    found = {self.status(axis, record_id)[0] for axis in evidence_files.AXES}
+    found = {self.status(axis, record_id)[0] for axis in self.axes} or {MISSING}
     return next(s for s in (FAILED, MISSING, DEGENERATE, OK) if s in found)
 
   def reasons(self) -> list[tuple[str, int]]:
@@ -236,47 +247,47 @@ class _StepTable:
     counts = collections.Counter(
       reason
       for record_id in self._expected
-      for axis in evidence_files.AXES
+      for axis in self.axes
       if (reason := self.status(axis, record_id)[1])
     )
     return counts.most_common(3)
 
-  def summaries(
-    self, limits: constants.Constants, *, require_all: bool
-  ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Camera and scene summaries over the steps that are there.
+  def cmg_summary(self, *, require_all: bool) -> dict[str, Any]:
+    """Camera summary over the cases whose steps are all there.
 
-    A case counts on an axis only if all of its expected steps are there: the
-    mean or the worst of fewer steps would be another quantity.
+    The mean of fewer steps than a case has would be another quantity.
     """
     keys = {row.key.record_id: row.key for row in self._system.cmg}
-    keys |= {row.key.record_id: row.key for row in self._system.ssp}
-    cases = self._by_case()
-    whole_cmg = sorted(
-      s
-      for ids in cases.values()
-      if all(i in self._cmg_rows for i in ids)
-      for s in ids
-    )
-    cmg = aggregate.cmg_summary(
-      [keys[s] for s in whole_cmg],
-      self._cmg.take([self._cmg_rows[s] for s in whole_cmg]),
+    whole = self._whole(self._cmg_rows, frozenset())
+    return aggregate.cmg_summary(
+      [keys[s] for s in whole],
+      self._cmg.take([self._cmg_rows[s] for s in whole]),
       require_all=require_all,
     )
-    whole_ssp = sorted(
-      s
-      for case, ids in cases.items()
-      if case not in self._mask and all(i in self._ssp_rows for i in ids)
-      for s in ids
-    )
-    ssp = aggregate.ssp_summary(
-      [keys[s] for s in whole_ssp],
-      self._ssp.take([self._ssp_rows[s] for s in whole_ssp]),
-      self._mask & set(cases),
+
+  def ssp_summary(
+    self, limits: constants.Constants, *, require_all: bool
+  ) -> dict[str, Any]:
+    """Scene summary over the unmasked cases whose steps are all there."""
+    keys = {row.key.record_id: row.key for row in self._system.ssp}
+    whole = self._whole(self._ssp_rows, self._mask)
+    return aggregate.ssp_summary(
+      [keys[s] for s in whole],
+      self._ssp.take([self._ssp_rows[s] for s in whole]),
+      self._mask & set(self._by_case()),
       limits,
       require_all=require_all,
     )
-    return cmg, ssp
+
+  def _whole(
+    self, rows: Mapping[str, int], left_out: frozenset[str]
+  ) -> list[str]:
+    return sorted(
+      record_id
+      for case, ids in self._by_case().items()
+      if case not in left_out and all(i in rows for i in ids)
+      for record_id in ids
+    )
 
   def _by_case(self) -> dict[str, list[str]]:
     cases: dict[str, list[str]] = {}
@@ -290,9 +301,7 @@ class _StepTable:
     """One record per case, sorted."""
     for case, ids in self._by_case().items():
       states = [
-        (axis, i, *self.status(axis, i))
-        for i in ids
-        for axis in evidence_files.AXES
+        (axis, i, *self.status(axis, i)) for i in ids for axis in self.axes
       ]
       bad = [state for state in states if state[2] != OK]
       status = next(
