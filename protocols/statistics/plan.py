@@ -23,6 +23,7 @@ from jax import Array
 from protocols.statistics import replicate
 from protocols.statistics.cases import CaseTable
 from protocols.statistics.config import Resampling
+from protocols.statistics.replicate import Group
 from protocols.statistics.streams import Stream, draw_stream
 
 
@@ -35,6 +36,7 @@ class Plan:
     distinct: [s] column of each system among the [u] distinct ones.
     protocols: [p] protocol names.
     streams: sets of draws.
+    groups: of each stream, the groups of its linear axes.
     tables: one pytree of float64 arrays per stream, passed to `finish`.
     finish: (counts of each stream, tables) -> [a, 1 + p, u]: axis score and
       protocol means of one replicate, NaN where it holds nothing.
@@ -45,6 +47,7 @@ class Plan:
   distinct: np.ndarray
   protocols: tuple[str, ...]
   streams: tuple[Stream, ...]
+  groups: tuple[tuple[Group, ...], ...]
   tables: tuple[Any, ...]
   finish: Callable[[tuple[Array, ...], Any], Array]
   num_axes: int
@@ -106,6 +109,9 @@ def build(
     distinct=distinct,
     protocols=protocols if keep_protocols else (),
     streams=tuple(streams),
+    groups=tuple(
+      tuple(replicate.groups_of(cases, s, protocols)) for s in streams
+    ),
     tables=tables,
     finish=finish,
     num_axes=len(names),

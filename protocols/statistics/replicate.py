@@ -9,6 +9,7 @@ counts and sums. Medians and quantiles read the counts themselves.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,56 @@ from protocols.statistics.cases import CaseTable
 from protocols.statistics.config import Resampling
 from protocols.statistics.streams import Stream
 
-LINEAR = ("macro", "mean", "ratio")
+POOLED = ("mean", "ratio")
+LINEAR = ("macro", *POOLED)
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+  """Sums that read the same units: those of one protocol, or all.
+
+  Attributes:
+    protocol: number of the protocol; None for all cases together.
+    axes: numbers of the axes.
+    runs: (first, end) of the contiguous runs of units that contribute.
+  """
+
+  protocol: int | None
+  axes: tuple[int, ...]
+  runs: tuple[tuple[int, int], ...]
+
+  def rows(self, table: np.ndarray) -> np.ndarray:
+    """The rows of a table that the runs name."""
+    return np.concatenate([table[a:b] for a, b in self.runs])
+
+  def counts(self, counts: Array) -> Array:
+    """The same rows of [n] counts."""
+    return jnp.concatenate([counts[a:b] for a, b in self.runs])
+
+
+def groups_of(
+  cases: CaseTable, stream: Stream, protocols: Sequence[str]
+) -> list[Group]:
+  """Groups of the linear axes of a stream.
+
+  Most scenes hold cases of one protocol only. Summing each protocol over its
+  own units takes less than half of the work of one product over all.
+  """
+  code = _protocol_codes(cases, stream, protocols)
+  kinds = {a: cases.axes[a].statistic for a in stream.axes}
+  macro = tuple(a for a, kind in kinds.items() if kind == "macro")
+  pooled = tuple(a for a, kind in kinds.items() if kind in POOLED)
+  found = []
+  if pooled:
+    found.append(Group(None, pooled, ((0, stream.num_units),)))
+  for p in range(len(protocols)) if macro else ():
+    used = np.zeros(stream.num_units, bool)
+    used[stream.unit_of_case[code == p]] = True
+    edges = np.flatnonzero(np.diff(used, prepend=False, append=False))
+    runs = tuple((int(a), int(b)) for a, b in edges.reshape(-1, 2))
+    # A protocol without a case in this stream still needs its columns.
+    found.append(Group(p, macro, runs or ((0, 1),)))
+  return found
 
 
 def tables(
@@ -38,26 +88,33 @@ def tables(
   Returns:
     float64 arrays by name.
   """
-  code = np.searchsorted(protocols, cases.groups["protocol"][stream.cases])
-  columns = []
+  code = _protocol_codes(cases, stream, protocols)
   found: dict[str, np.ndarray] = {}
   for a in stream.axes:
-    values = cases.values[a][:, stream.cases]
     if cases.axes[a].statistic not in LINEAR:
+      values = cases.values[a][:, stream.cases]
       found[f"values_{a}"] = values
       found[f"scored_{a}"] = np.isfinite(values).astype(np.float64)
-      continue
-    weights = _shared_weights(cases, a)[:, stream.cases]
-    pooled = cases.axes[a].statistic != "macro"
-    for p in range(1 if pooled else len(protocols)):
-      inside = np.ones(len(code), bool) if pooled else code == p
+  for g, group in enumerate(groups_of(cases, stream, protocols)):
+    inside = np.ones(len(code), bool)
+    if group.protocol is not None:
+      inside = code == group.protocol
+    columns = []
+    for a in group.axes:
+      values = cases.values[a][:, stream.cases]
+      weights = _shared_weights(cases, a)[:, stream.cases]
       for part in (np.where(np.isfinite(values), values, 0.0), weights):
         sums = np.zeros((stream.num_units, len(part)))
         np.add.at(sums, stream.unit_of_case, np.where(inside, part, 0.0).T)
         columns.append(sums)
-  if columns:
-    found["sums"] = np.concatenate(columns, axis=1)
+    found[f"sums_{g}"] = group.rows(np.concatenate(columns, axis=1))
   return found
+
+
+def _protocol_codes(
+  cases: CaseTable, stream: Stream, protocols: Sequence[str]
+) -> np.ndarray:
+  return np.searchsorted(protocols, cases.groups["protocol"][stream.cases])
 
 
 def _shared_weights(cases: CaseTable, axis: int) -> np.ndarray:
@@ -122,21 +179,26 @@ def finisher(
       return _with_protocols(score, None, p, keep_protocols)
     return _with_protocols(score, means, p, keep_protocols)
 
+  groups = [groups_of(cases, stream, protocols) for stream in streams]
+
   def finish(counts: tuple[Array, ...], tables: Any) -> Array:
     scores: dict[int, Array] = {}
     for s, stream in enumerate(streams):
-      offset = 0
-      if "sums" in tables[s]:
-        totals = bootstrap.resample_sums(counts[s], tables[s]["sums"])
-      for axis in stream.axes:
-        if cases.axes[axis].statistic not in LINEAR:
+      blocks: dict[int, list[Array]] = {axis: [] for axis in stream.axes}
+      for g, group in enumerate(groups[s]):
+        totals = bootstrap.resample_sums(
+          group.counts(counts[s]), tables[s][f"sums_{g}"]
+        )
+        offset = 0
+        for axis in group.axes:
+          width = u + widths[axis]
+          blocks[axis].append(totals[offset : offset + width])
+          offset += width
+      for axis, rows in blocks.items():
+        if rows:
+          scores[axis] = linear(axis, jnp.stack(rows))
+        else:
           scores[axis] = quantile(axis, s, counts[s], tables[s])
-          continue
-        rows = p if cases.axes[axis].statistic == "macro" else 1
-        width = rows * (u + widths[axis])
-        block = totals[offset : offset + width].reshape(rows, -1)
-        offset += width
-        scores[axis] = linear(axis, block)
     return jnp.stack([scores[axis] for axis in sorted(scores)])
 
   return finish

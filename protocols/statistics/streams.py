@@ -3,8 +3,9 @@
 """Streams of draws: which units there are and how each position draws.
 
 A stream is one set of draws. Its units are cases, or scenes with all their
-cases; they are sorted by stratum and name, so that every stratum is
-contiguous and the numbering does not depend on the order of the input.
+cases; they are sorted by stratum, held protocols and name, so that every
+stratum is contiguous and the numbering does not depend on the order of the
+input.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def draw_stream(
   else:
     ids = [cases.cases[row] for row in rows]
     names = list(zip(strata, ids, strict=True))
-  units = sorted(set(names))
+  units = _in_order(names, groups["protocol"])
   place = {name: i for i, name in enumerate(units)}
   _, stratum, sizes = np.unique(
     [unit[0] for unit in units], return_inverse=True, return_counts=True
@@ -103,6 +104,29 @@ def draw_stream(
     start=np.repeat(starts, drawn).astype(np.int32),
     size=np.repeat(sizes, drawn).astype(np.int32),
   )
+
+
+def _in_order(
+  names: Sequence[tuple[str, ...]], protocols: np.ndarray
+) -> list[tuple[str, ...]]:
+  """Units by stratum, then by the protocols that they hold, then by name.
+
+  The sets of protocols stand in Gray-code order, so that the units of each
+  protocol form few contiguous runs within a stratum.
+  """
+  bit = {name: 1 << i for i, name in enumerate(sorted(set(protocols)))}
+  held: dict[tuple[str, ...], int] = {}
+  for name, protocol in zip(names, protocols, strict=True):
+    held[name] = held.get(name, 0) | bit[protocol]
+
+  def rank(gray: int) -> int:
+    place = 0
+    while gray:
+      place ^= gray
+      gray >>= 1
+    return place
+
+  return sorted(held, key=lambda unit: (unit[0], rank(held[unit]), unit))
 
 
 def _check_clusters(names: Sequence[tuple[str, ...]], source_name: str) -> None:

@@ -1,0 +1,337 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Times the scene-cluster bootstrap against NumPy and SciPy, in one run.
+
+The statistic is the same everywhere: CMG, SSP and Overall of 18 systems over
+1,400 cases (three protocols, SSP masked on 44 cases), clusters of cases drawn
+within four strata. Data is made here with the composition of
+specs/egogeneval.md sections 1.2 and 1.3; only shapes matter for time.
+
+Baselines: (1) drawing the same indices with our generator and with NumPy's;
+(2) a loop over replicates in NumPy, all systems at once; (3) the best NumPy
+formulation known to us: draws to counts with one `bincount` per stratum and
+batch, then one matrix product, float32 like ours; (4) `scipy.stats.bootstrap`
+on one system's plain case mean, the largest part that it can express.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.stats
+
+from kernels import bootstrap
+from protocols.common import timing
+from protocols.common.timing import Row
+from protocols.statistics import engine, plan
+from protocols.statistics.cases import CaseTable
+from protocols.statistics.config import Axis, Resampling
+from protocols.statistics.plan import Plan
+
+SCENES = {"scannetpp": 480, "scannet": 150, "hypersim": 122, "matterport": 19}
+CASES = {
+  "scannetpp": (532, 330, 141),
+  "scannet": (130, 30, 50),
+  "hypersim": (122, 0, 43),
+  "matterport": (16, 0, 6),
+}
+PROTOCOLS = ("atomic", "chain", "cycle")
+SYSTEMS = 18
+MASKED = 44
+_LOOP_REPLICATES = 500
+_SEED = 20260810
+
+
+def run(*, quick: bool) -> list[Row]:
+  """Runs the suite.
+
+  Args:
+    quick: 1,024 replicates instead of 20,000 and no million.
+
+  Returns:
+    One row per comparison.
+  """
+  replicates = 1024 if quick else 20_000
+  table = case_table()
+  planned = plan.build(
+    table, Resampling(unit="scene", strata="source"), keep_protocols=False
+  )
+  sampler = engine.Sampler(planned, dtype="float32", batch=4096)
+  ours = functools.partial(_drain, sampler, replicates)
+  draws = _draw_only(planned, replicates)
+  best = functools.partial(_numpy_matmul, planned, replicates)
+  loop = functools.partial(
+    _numpy_loop, table, min(replicates, _LOOP_REPLICATES)
+  )
+  numpy_draws = functools.partial(_numpy_draws, planned, replicates)
+  cold = _seconds(ours)
+  jax.block_until_ready(draws())
+  # Interleaved, so that a busy machine slows all of them alike.
+  times = _interleaved(
+    {"ours": ours, "draws": draws, "numpy draws": numpy_draws, "best": best},
+    repeats=3 if quick else 7,
+  )
+  loop_s = _seconds(loop) * replicates / min(replicates, _LOOP_REPLICATES)
+  size = (
+    f"{replicates} replicates x {SYSTEMS} systems x {len(table.cases)} cases"
+  )
+  units = planned.streams[0].num_units
+  warm = times["ours"]
+  rows = [
+    Row(
+      f"scene bootstrap, {size}: against the draws alone",
+      cold,
+      warm,
+      times["draws"],
+      "our generator, the same indices and nothing else",
+      f"ratio to the draws alone {warm / times['draws']:.2f};"
+      f" NumPy draws them in {times['numpy draws'] * 1e3:.0f} ms,"
+      f" ratio {warm / times['numpy draws']:.2f}; {units} clusters",
+    ),
+    Row(
+      "scene bootstrap: against a loop over replicates",
+      None,
+      warm,
+      loop_s,
+      f"NumPy, systems vectorised, scaled from {_LOOP_REPLICATES} replicates",
+    ),
+    Row(
+      "scene bootstrap: against the best NumPy",
+      None,
+      warm,
+      times["best"],
+      "bincount per stratum, then one float32 matrix product",
+    ),
+    _against_scipy(table, replicates),
+  ]
+  if not quick:
+    rows.append(_million(planned))
+  return rows
+
+
+def case_table() -> CaseTable:
+  """A synthetic study of the published composition."""
+  rng = np.random.default_rng(0)
+  source, scene, protocol = [], [], []
+  for name, counts in CASES.items():
+    scenes = rng.permutation(np.resize(np.arange(SCENES[name]), sum(counts)))
+    source += [name] * sum(counts)
+    scene += [f"{number:04d}" for number in scenes]
+    protocol += list(
+      itertools.chain.from_iterable(
+        [p] * n for p, n in zip(PROTOCOLS, counts, strict=True)
+      )
+    )
+  total = len(source)
+  values = rng.random((2, SYSTEMS, total))
+  values[1, :, rng.permutation(total)[:MASKED]] = np.nan
+  return CaseTable(
+    source_name="benchmark",
+    axes=(Axis("cmg", ("cmg",)), Axis("ssp", ("ssp",))),
+    systems=tuple(f"system{s:02d}" for s in range(SYSTEMS)),
+    cases=tuple(f"{c:05d}" for c in range(total)),
+    groups={
+      "scene": np.array(scene),
+      "source": np.array(source),
+      "subtype": np.array(protocol),
+      "protocol": np.array(protocol),
+    },
+    values=values,
+    weights=np.isfinite(values).astype(np.float64),
+  )
+
+
+def _seconds(function: Callable[[], object]) -> float:
+  start = time.perf_counter()
+  jax.block_until_ready(function())
+  return time.perf_counter() - start
+
+
+def _interleaved(
+  functions: dict[str, Callable[[], object]], *, repeats: int
+) -> dict[str, float]:
+  """Best time of each function; every round runs all of them."""
+  best = dict.fromkeys(functions, np.inf)
+  for _ in range(repeats):
+    for name, function in functions.items():
+      best[name] = min(best[name], _seconds(function))
+  return best
+
+
+def _drain(sampler: engine.Sampler, replicates: int) -> np.ndarray:
+  """[r, 18] Overall of every replicate, as our studies form it."""
+  parts = [
+    (values[:, 0, 0] + values[:, 1, 0]) / 2
+    for _, values in sampler.batches(seed=_SEED, done=0, replicates=replicates)
+  ]
+  return np.concatenate(parts)[:replicates]
+
+
+def _draw_only(planned: Plan, replicates: int) -> Callable[[], object]:
+  """The indices of all replicates, in blocks like ours; sums are kept."""
+  stream = planned.streams[0]
+  start, size = jnp.asarray(stream.start), jnp.asarray(stream.size)
+  key = jax.random.fold_in(jax.random.key(_SEED, impl="threefry2x32"), 0)
+  blocks = -(-replicates // engine.BLOCK)
+
+  def block(number: jax.Array) -> jax.Array:
+    rows = number * np.uint32(engine.BLOCK) + jnp.arange(
+      engine.BLOCK, dtype=jnp.uint32
+    )
+    units = jax.vmap(
+      lambda r: bootstrap.draw_units(jax.random.fold_in(key, r), start, size)
+    )(rows)
+    return jnp.sum(units, axis=1)
+
+  numbers = jnp.arange(blocks, dtype=jnp.uint32)
+  compiled = jax.jit(lambda n: jax.lax.map(block, n))
+  return lambda: compiled(numbers)
+
+
+def _numpy_draws(planned: Plan, replicates: int) -> int:
+  rng = np.random.default_rng(_SEED)
+  total = 0
+  for number in np.bincount(planned.streams[0].stratum):
+    drawn = rng.integers(0, number, size=(replicates, number), dtype=np.uint32)
+    total += int(drawn[-1, -1])
+  return total
+
+
+def _numpy_matmul(planned: Plan, replicates: int) -> np.ndarray:
+  """Best NumPy: per batch, counts by one bincount per stratum, one product."""
+  rng = np.random.default_rng(_SEED)
+  stream = planned.streams[0]
+  sums = _full_sums(planned).astype(np.float32)
+  sizes = np.bincount(stream.stratum)
+  found = []
+  # Batches that stay in the cache were the fastest of those tried.
+  for first in range(0, replicates, engine.BLOCK):
+    batch = min(engine.BLOCK, replicates - first)
+    counts = np.empty((batch, stream.num_units), np.float32)
+    offset = 0
+    for number in sizes:
+      drawn = rng.integers(0, number, size=(batch, number), dtype=np.uint32)
+      places = drawn + (np.arange(batch) * number)[:, None]
+      counts[:, offset : offset + number] = np.bincount(
+        places.ravel(), minlength=batch * number
+      ).reshape(batch, number)
+      offset += number
+    totals = (counts @ sums).reshape(batch, len(PROTOCOLS), 2, SYSTEMS + 1)
+    means = totals[..., :-1] / totals[..., -1:]
+    found.append(means.mean(axis=(1, 2)))
+  return np.concatenate(found)
+
+
+def _full_sums(planned: Plan) -> np.ndarray:
+  """[units, protocols * (18 + 1) * 2] sums of every cluster, dense."""
+  stream = planned.streams[0]
+  columns = []
+  for g, group in enumerate(planned.groups[0]):
+    part = planned.tables[0][f"sums_{g}"]
+    full = np.zeros((stream.num_units, part.shape[1]))
+    full[group.rows(np.arange(stream.num_units))] = part
+    columns.append(full)
+  return np.concatenate(columns, axis=1)
+
+
+def _numpy_loop(table: CaseTable, replicates: int) -> np.ndarray:
+  """A replicate at a time, all systems at once: draw scenes, take means."""
+  rng = np.random.default_rng(_SEED)
+  source, scene = table.groups["source"], table.groups["scene"]
+  strata = []
+  for name in SCENES:
+    inside = np.flatnonzero(source == name)
+    _, of_case = np.unique(scene[inside], return_inverse=True)
+    strata.append((inside, of_case, int(of_case.max()) + 1))
+  protocol = table.groups["protocol"]
+  groups = [
+    (axis, np.flatnonzero((protocol == p) & mask))
+    for axis, mask in enumerate(table.masks)
+    for p in PROTOCOLS
+  ]
+  values = [table.values[axis][:, rows] for axis, rows in groups]
+  found = np.empty((replicates, SYSTEMS))
+  for r in range(replicates):
+    weight = np.empty(len(source))
+    for inside, of_case, number in strata:
+      drawn = rng.integers(0, number, size=number)
+      weight[inside] = np.bincount(drawn, minlength=number)[of_case]
+    means = [
+      value @ weight[rows] / weight[rows].sum()
+      for value, (_, rows) in zip(values, groups, strict=True)
+    ]
+    found[r] = np.mean(means, axis=0)
+  return found
+
+
+def _against_scipy(table: CaseTable, replicates: int) -> Row:
+  """Case bootstrap of one system's mean, which SciPy can express."""
+  one = CaseTable(
+    source_name="benchmark",
+    axes=(Axis("cmg", ("cmg",), statistic="mean"),),
+    systems=table.systems[:1],
+    cases=table.cases,
+    groups=table.groups,
+    values=table.values[:1, :1],
+    weights=table.weights[:1, :1],
+  )
+  planned = plan.build(one, Resampling(), keep_protocols=False)
+  sampler = engine.Sampler(planned, dtype="float32", batch=4096)
+
+  def ours() -> object:
+    return [
+      values
+      for _, values in sampler.batches(
+        seed=_SEED, done=0, replicates=replicates
+      )
+    ]
+
+  sample = (table.values[0, 0],)
+
+  def theirs() -> object:
+    return scipy.stats.bootstrap(
+      sample,
+      np.mean,
+      n_resamples=replicates,
+      batch=engine.BLOCK,
+      method="percentile",
+      rng=np.random.default_rng(_SEED),
+    )
+
+  cold = _seconds(ours)
+  times = _interleaved({"ours": ours, "scipy": theirs}, repeats=2)
+  return Row(
+    f"case bootstrap of one mean, {len(table.cases)} cases",
+    cold,
+    times["ours"],
+    times["scipy"],
+    "scipy.stats.bootstrap, vectorised, batches of 512, percentile",
+  )
+
+
+def _million(planned: Plan) -> Row:
+  """A million replicates of the whole panel, and the memory they take."""
+  start = time.perf_counter()
+  found = engine.run(
+    planned,
+    seed=_SEED,
+    replicates=1_000_000,
+    dtype="float32",
+    batch=engine.DEFAULT_BATCH,
+    store=None,
+    advance=None,
+  )
+  seconds = time.perf_counter() - start
+  return Row(
+    "scene bootstrap, 1,000,000 replicates",
+    None,
+    seconds,
+    note=f"result {found.nbytes / 2**20:.0f} MiB; peak memory of the process"
+    f" {timing.peak_memory_bytes() / 2**20:.0f} MiB",
+  )
