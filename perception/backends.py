@@ -68,6 +68,15 @@ SPECS: tuple[Spec, ...] = (
     summary="depth and poses read from an RGB-D folder or an .npz",
   ),
   Spec(
+    role="geometry",
+    name="opencv",
+    target="perception.offline_geometry:OpenCvGeometry",
+    licence=_OURS,
+    comparable_to_published=False,
+    summary="static scenes: SIFT, bundle adjustment, plane sweep; CPU",
+    requires=("cv2",),
+  ),
+  Spec(
     role="masks",
     name="grabcut_flow",
     target="perception.offline_masks:GrabCutFlowMasks",
