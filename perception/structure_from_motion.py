@@ -385,9 +385,10 @@ class _Builder:
     kept = np.bincount(
       self.tracks.camera[rows[~bad]], minlength=len(self.registered)
     )
-    for camera in np.flatnonzero(self.registered & (kept < _MIN_PNP // 2)):
-      self.registered[camera] = False
-      self.tried[int(camera)] = int(kept[camera])
+    lost = np.flatnonzero(self.registered & (kept < _MIN_PNP // 2))
+    for row in lost.tolist():
+      self.registered[row] = False
+      self.tried[row] = int(kept[row])
 
   def _seen(self) -> tuple[ba.Observations, np.ndarray, np.ndarray]:
     """Observations in compact numbering, and the two numberings."""
