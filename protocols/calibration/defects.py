@@ -115,14 +115,15 @@ def _teleport(scene: Scene, strength: float) -> Scene:
 def _direction_reversal(scene: Scene, strength: float) -> Scene:
   """Four times the subject runs back along its path for a moment.
 
-  Time on the path becomes t minus a triangle wave; at s = 1 the backward
-  speed equals the honest forward speed, below 0.5 the subject only slows.
+  Time on the path becomes t plus a triangle wave: at s = 1 the subject runs
+  forward at four times and backward at twice its honest speed; below a third
+  it only slows down.
   """
   time = _phase(scene)
   waves = 4.0
-  cycle = time * waves
-  tooth = 0.25 - np.abs(cycle - np.floor(cycle) - 0.5) * 0.5
-  walked = np.clip(time - strength * 4.0 * tooth / waves, 0.0, 1.0)
+  cycle = time * waves - 0.25
+  wave = 4.0 * np.abs(cycle - np.floor(cycle) - 0.5) - 1.0
+  walked = np.clip(time + strength * 0.75 / waves * wave, 0.0, 1.0)
   poses = scene.subject_poses()
   return _with_subject(scene, _resampled(poses, time, walked))
 
@@ -229,8 +230,8 @@ DEFECTS: Mapping[str, Defect] = {
       "direction_reversal",
       "world",
       "traj",
-      (0.0, 0.4, 0.7, 1.0),
-      "the subject runs back along its path at its own speed, four times",
+      (0.0, 0.3, 0.6, 1.0),
+      "the subject runs back along its path at twice its speed, four times",
       "slowing without turning, and turns of a subject slower than a tenth of"
       " the reference speed",
       _direction_reversal,
