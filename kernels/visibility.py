@@ -204,38 +204,6 @@ def close_gaps(mask: jax.Array, *, size: int) -> jax.Array:
   return _window(dilated, size, jnp.bool_(True), jax.lax.bitwise_and)
 
 
-def visible_share(mask: jax.Array, boxes: jax.Array) -> jax.Array:
-  """Share of each filled rectangle that a map covers.
-
-  Args:
-    mask: [h, w] bool.
-    boxes: [n, 4] integer boxes [x1, y1, x2, y2], both end pixels included.
-
-  Returns:
-    [n] shares in [0, 1], float32; 0 for a box without a pixel in the image.
-
-  Source: EgoGenEval specification 4.4 item 7, 4.6 item 4.
-  """
-  chex.assert_rank([mask, boxes], 2)
-  height, width = mask.shape
-  table = jnp.cumsum(jnp.cumsum(mask.astype(jnp.int32), axis=0), axis=1)
-  table = jnp.pad(table, ((1, 0), (1, 0)))
-  boxes = boxes.astype(jnp.int32)
-  left = jnp.clip(boxes[:, 0], 0, width)
-  top = jnp.clip(boxes[:, 1], 0, height)
-  right = jnp.clip(boxes[:, 2] + 1, left, width)
-  bottom = jnp.clip(boxes[:, 3] + 1, top, height)
-  covered = (
-    table[bottom, right]
-    - table[top, right]
-    - table[bottom, left]
-    + table[top, left]
-  )
-  area = (right - left) * (bottom - top)
-  share = covered.astype(jnp.float32) / jnp.maximum(area, 1)
-  return jnp.where(area > 0, share, 0.0)
-
-
 def _inverse(intrinsics: jax.Array) -> jax.Array:
   """Inverse of upper triangular intrinsics."""
   fx, skew, cx = intrinsics[0]

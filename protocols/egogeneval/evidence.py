@@ -336,13 +336,15 @@ def _box(
   entry: Mapping[str, Any], name: str, source: str, field: str
 ) -> Sequence[float]:
   box = entry.get(name)
-  if (
-    not isinstance(box, Sequence)
-    or len(box) != 4
-    or not all(_is_finite(v) for v in box)
-  ):
+  # A sum is finite only if every part is; texts do not add to numbers.
+  try:
+    fits = isinstance(box, list) and len(box) == 4 and math.isfinite(sum(box))
+  except TypeError:
+    fits = False
+  if not fits or box is None:
     raise _error(source, field, name, box, "four finite numbers")
-  return box
+  found: Sequence[float] = box
+  return found
 
 
 def _count(row: Mapping[str, Any], name: str, source: str, field: str) -> int:

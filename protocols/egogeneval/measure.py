@@ -152,14 +152,8 @@ def work(
   )
   ssp: list[dict[str, Any]] = []
   if config.detector != NONE:
-    for step in unit.case.steps:
-      record_id = f"{unit.case_id}__step{step.number}"
-      try:
-        ssp.append(_ssp_row(unit, step.number, images, config, limits))
-      except InputError as error:
-        statuses.append(
-          evidence_files.StepStatus(record_id, "ssp", FAILED, str(error))
-        )
+    ssp, failures = measure_scene(unit, config, variant, images=images)
+    statuses += failures
   bad = [s for s in statuses if s.status != OK]
   comparable = pose.comparable_to_published and not any(
     name == NONE for name in (config.detector, config.vision_language)
@@ -181,6 +175,45 @@ def work(
     provenance={"pose": pose.name, **dataclasses.asdict(config)},
     comparable_to_published=comparable,
   )
+
+
+def measure_scene(
+  unit: MeasuredCase,
+  config: PerceptionConfig,
+  variant: str,
+  *,
+  images: Sequence[NDArray[np.uint8]] | None = None,
+  vision_language: Any = None,
+) -> tuple[list[dict[str, Any]], list[evidence_files.StepStatus]]:
+  """SSP evidence of a case.
+
+  Args:
+    unit: the case.
+    config: backends.
+    variant: `paper` or `released`.
+    images: generated images; read where they are not given.
+    vision_language: a backend that stands in for the configured one.
+
+  Returns:
+    (evidence rows, statuses of the steps without one).
+  """
+  limits = constants.for_variant(variant)
+  if images is None:
+    images = [predictions.load_image(path) for path in unit.outputs]
+  rows: list[dict[str, Any]] = []
+  statuses: list[evidence_files.StepStatus] = []
+  for step in unit.case.steps:
+    backends = _ssp_backends(config, unit.outputs[step.number - 1])
+    if vision_language is not None:
+      backends = dataclasses.replace(backends, vision_language=vision_language)
+    try:
+      rows.append(_ssp_row(unit, step.number, images, backends, limits))
+    except InputError as error:
+      record_id = f"{unit.case_id}__step{step.number}"
+      statuses.append(
+        evidence_files.StepStatus(record_id, "ssp", FAILED, str(error))
+      )
+  return rows, statuses
 
 
 def write_evidence(folder: pathlib.Path, records: Sequence[Record]) -> None:
@@ -219,7 +252,7 @@ def _ssp_row(
   unit: MeasuredCase,
   number: int,
   images: Sequence[NDArray[np.uint8]],
-  config: PerceptionConfig,
+  backends: measure_ssp.SspBackends,
   limits: constants.Constants,
 ) -> dict[str, Any]:
   case = unit.case
@@ -234,7 +267,7 @@ def _ssp_row(
       images[number - 1],
       unit.labels[number - 1] if unit.labels else {},
     ),
-    _ssp_backends(config, unit.outputs[number - 1]),
+    backends,
     limits,
   )
 

@@ -13,7 +13,6 @@ import functools
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -142,19 +141,19 @@ def supported(
 
   Args:
     visible: map of the target.
-    boxes: integer boxes in the target.
+    boxes: integer boxes in the target; both end pixels belong to them.
     limits: constants of the variant.
 
   Returns:
     (indices kept, share of every box). An empty map removes nothing.
   """
-  if not boxes:
-    return [], np.zeros(0, np.float32)
-  shares = np.asarray(
-    visibility.visible_share(
-      jnp.asarray(visible.mask), jnp.asarray(np.asarray(boxes, np.int32))
-    )
-  )
+  height, width = visible.mask.shape
+  shares = np.zeros(len(boxes), np.float32)
+  for index, box in enumerate(boxes):
+    x1, y1, x2, y2 = (int(v) for v in box)
+    part = visible.mask[max(0, y1) : y2 + 1, max(0, x1) : x2 + 1]
+    if part.size and x1 < width and y1 < height:
+      shares[index] = part.mean()
   if not visible.mask.any():
     return list(range(len(boxes))), shares
   keep = np.flatnonzero(shares >= np.float32(limits.visibility_share))

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -183,42 +184,48 @@ def _pack(
 ) -> list[NDArray[np.generic]]:
   """Rows as padded arrays in the argument order of the batch."""
   count = len(rows)
-  most = max((row.targets for row in rows), default=0)
-  width = max(_MIN_OBJECTS, 4 * math.ceil(most / 4))
-  boxes = np.zeros((count, width, 4))
-  generated = np.zeros((count, width, 4))
-  depths = np.full((count, width), np.nan)
-  depths_generated = np.full((count, width), np.nan)
+  sizes = np.array([row.targets for row in rows], int)
+  width = max(_MIN_OBJECTS, 4 * math.ceil(int(sizes.max(initial=0)) / 4))
+  # One flat array of all objects, scattered into (row, slot) at once.
+  owner = np.repeat(np.arange(count), sizes)
+  slot = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
   present = np.zeros((count, width), bool)
-  matched = np.zeros((count, width), bool)
-  scalars = np.zeros((count, 6))
-  for index, row in enumerate(rows):
-    size = row.targets
-    if size:
-      boxes[index, :size] = row.target_boxes
-    present[index, :size] = True
-    depths[index, :size] = row.target_depths
-    depths_generated[index, :size] = row.generated_depths
-    for slot, box in enumerate(row.generated_boxes):
-      if box is not None:
-        generated[index, slot] = box
-        matched[index, slot] = True
-    # Spec 13 item 1: the paper's P leaves out candidates that the
-    # correspondence excludes, which are those without an extra record.
-    candidates = (
-      row.candidates
-      if limits.count_all_candidates
-      else row.matches + row.extras
-    )
-    trusted = row.recorded_topology if limits.variant == "released" else None
-    scalars[index] = (
-      size,
-      candidates,
-      row.matches,
-      row.position_error,
-      row.object_quality,
-      math.nan if trusted is None else trusted,
-    )
+  present[owner, slot] = True
+
+  def spread(values: list[Any], fill: float, tail: tuple[int, ...]) -> Array:
+    padded = np.full((count, width, *tail), fill)
+    padded[owner, slot] = np.array(values, np.float64).reshape(-1, *tail)
+    return padded
+
+  none = (math.nan,) * 4
+  found = [box for row in rows for box in row.generated_boxes]
+  boxes = spread([b for row in rows for b in row.target_boxes], 0.0, (4,))
+  generated = spread([none if b is None else b for b in found], 0.0, (4,))
+  matched = present & np.isfinite(generated[..., 0])
+  generated = np.where(matched[..., None], generated, 0.0)
+  depths = spread([d for row in rows for d in row.target_depths], math.nan, ())
+  depths_generated = spread(
+    [d for row in rows for d in row.generated_depths], math.nan, ()
+  )
+  # Spec 13 item 1: the paper's P leaves out candidates that the
+  # correspondence excludes, which are those without an extra record.
+  counted = limits.count_all_candidates
+  trusts = limits.variant == "released"
+  scalars = np.array(
+    [
+      (
+        row.targets,
+        row.candidates if counted else row.matches + row.extras,
+        row.matches,
+        row.position_error,
+        row.object_quality,
+        row.recorded_topology
+        if trusts and row.recorded_topology is not None
+        else math.nan,
+      )
+      for row in rows
+    ]
+  ).reshape(count, 6)
   return [
     boxes,
     generated,
