@@ -137,7 +137,7 @@ def kendall_tau_b(x: Array, y: Array, weights: Array) -> Correlation:
   untied_x = jnp.sum(pair_weight * jnp.abs(sign_x))
   untied_y = jnp.sum(pair_weight * jnp.abs(sign_y))
   defined = (untied_x > 0) & (untied_y > 0)
-  scale = jnp.where(defined, jnp.sqrt(untied_x) * jnp.sqrt(untied_y), 1)
+  scale = jnp.where(defined, jnp.sqrt(untied_x * untied_y), 1)
   value = jnp.clip(jnp.sum(pair_weight * sign_x * sign_y) / scale, -1, 1)
   return Correlation(jnp.where(defined, value, 0), defined)
 

@@ -35,7 +35,7 @@ def counts(k: jax.Array) -> jax.Array:
 
 class DrawTest(parameterized.TestCase):
   def test_strata_keep_their_sizes(self) -> None:
-    found = jax.vmap(lambda r: counts(jax.random.fold_in(key(), r)))(
+    found = jax.jit(jax.vmap(lambda r: counts(jax.random.fold_in(key(), r))))(
       jnp.arange(200)
     )
     np.testing.assert_array_equal(found[:, :3].sum(1), 3)
@@ -45,7 +45,7 @@ class DrawTest(parameterized.TestCase):
   def test_counts_are_multinomial(self) -> None:
     number = 4000
     found = np.asarray(
-      jax.vmap(lambda r: counts(jax.random.fold_in(key(1), r)))(
+      jax.jit(jax.vmap(lambda r: counts(jax.random.fold_in(key(1), r))))(
         jnp.arange(number)
       )
     )[:, 4:]
@@ -85,7 +85,7 @@ class DrawTest(parameterized.TestCase):
     def draw(r: jax.Array) -> jax.Array:
       return counts(jax.random.fold_in(key(7), r))
 
-    alone = np.stack([draw(r) for r in range(6)])
+    alone = np.stack([draw(jnp.int32(r)) for r in range(6)])
     np.testing.assert_array_equal(alone, jax.vmap(draw)(jnp.arange(6)))
     np.testing.assert_array_equal(
       alone[3:], jax.jit(jax.vmap(draw))(jnp.arange(3, 6))
@@ -167,7 +167,7 @@ class SubsampleTest(absltest.TestCase):
         jax.random.fold_in(key(), r), stratum, quota, dtype=jnp.float32
       )
 
-    found = np.asarray(jax.vmap(draw)(jnp.arange(3000)))
+    found = np.asarray(jax.jit(jax.vmap(draw))(jnp.arange(3000)))
     self.assertEqual(set(np.unique(found)), {0.0, 1.0})
     np.testing.assert_array_equal(found[:, :3].sum(1), 2)
     np.testing.assert_array_equal(found[:, 3], 1)
