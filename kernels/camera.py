@@ -49,8 +49,35 @@ def transform_points(pose: Array, points: Array) -> Array:
   """
   _check_pose(pose)
   _check_points(points)
-  turned = jnp.einsum("ij,...j->...i", pose[:3, :3], points, precision=_HIGHEST)
-  return turned + pose[:3, 3]
+  return jnp.stack(
+    transform_coordinates(pose, *jnp.moveaxis(points, -1, 0)), axis=-1
+  )
+
+
+def transform_coordinates(
+  pose: Array, x: Array, y: Array, z: Array
+) -> tuple[Array, Array, Array]:
+  """`transform_points` on coordinates that are kept apart.
+
+  Millions of points are lifted faster this way, since interleaved coordinates
+  keep a CPU's vector registers from being used. Written out, the product also
+  runs in full precision on every device.
+
+  Args:
+    pose: [4, 4].
+    x: array of any shape.
+    y: array of the same shape.
+    z: array of the same shape.
+
+  Returns:
+    Transformed x, y, z.
+  """
+  _check_pose(pose)
+  row_x, row_y, row_z = (
+    pose[i, 0] * x + pose[i, 1] * y + pose[i, 2] * z + pose[i, 3]
+    for i in range(3)
+  )
+  return row_x, row_y, row_z
 
 
 def relative_pose(pose_a_c2w: Array, pose_b_c2w: Array) -> Array:
@@ -124,9 +151,28 @@ def unproject_pixels(xy: Array, depth: Array, intrinsics: Array) -> Array:
   _check_intrinsics(intrinsics)
   chex.assert_type([xy, depth], float)
   chex.assert_shape(xy, (*depth.shape, 2))
-  x = (xy[..., 0] - intrinsics[0, 2]) * depth / intrinsics[0, 0]
-  y = (xy[..., 1] - intrinsics[1, 2]) * depth / intrinsics[1, 1]
+  x, y = unproject_coordinates(xy[..., 0], xy[..., 1], depth, intrinsics)
   return jnp.stack([x, y, depth], axis=-1)
+
+
+def unproject_coordinates(
+  x: Array, y: Array, depth: Array, intrinsics: Array
+) -> tuple[Array, Array]:
+  """Camera-frame x and y of pixels (x, y) with depths; z is the depth.
+
+  Args:
+    x: pixel columns, any shape.
+    y: pixel rows, same shape.
+    depth: camera-axis depths, same shape.
+    intrinsics: [3, 3].
+
+  Returns:
+    Camera x and y.
+  """
+  _check_intrinsics(intrinsics)
+  camera_x = (x - intrinsics[0, 2]) * depth / intrinsics[0, 0]
+  camera_y = (y - intrinsics[1, 2]) * depth / intrinsics[1, 1]
+  return camera_x, camera_y
 
 
 def project(points_camera: Array, intrinsics: Array) -> tuple[Array, Array]:

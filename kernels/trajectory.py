@@ -51,8 +51,11 @@ def coordinate_median(points: Array, valid: Array) -> tuple[Array, Array]:
     ([D] medians, int32 count). Not invariant under rotations.
   """
   chex.assert_rank([points, valid], [2, 1])
-  stat = jax.vmap(numerics.masked_median, in_axes=(1, None))(points, valid)
-  return stat.value, jnp.sum(valid, dtype=jnp.int32)
+  medians = [
+    numerics.masked_median(points[:, axis], valid).value
+    for axis in range(points.shape[1])
+  ]
+  return jnp.stack(medians), jnp.sum(valid, dtype=jnp.int32)
 
 
 def carry_forward(values: Array, observed: Array) -> Array:
