@@ -53,7 +53,12 @@ class Recording:
 
 
 def record(
-  scene: Scene, *, color: bool, anchors: int = ANCHORS, seed: int = 0
+  scene: Scene,
+  *,
+  color: bool,
+  anchors: int = ANCHORS,
+  seed: int = 0,
+  depth_shrink: int = 1,
 ) -> Recording:
   """Renders a scene and observes it.
 
@@ -62,12 +67,16 @@ def record(
     color: False leaves the pictures out, which is several times faster.
     anchors: largest number of tracks.
     seed: draws their places inside the subject's mask in frame 0.
+    depth_shrink: the depth maps have 1 / depth_shrink of the video's rows and
+      columns, as those of most reconstructions; they are ray-cast at that
+      size, not resized. It must divide both sides.
 
   Returns:
     The recording; its provenance digest is that of the arrays.
 
   Raises:
-    ValueError: the subject cannot be seen in frame 0.
+    ValueError: the subject cannot be seen in frame 0, or a size that does not
+      divide.
   """
   frames = render.render_sequence(
     scene.world,
@@ -81,7 +90,7 @@ def record(
   if not masks[0].any():
     raise ValueError(f"{scene.category}: the subject is not in frame 0")
   gain = scene.depth_gain.astype(np.float32)
-  depth = frames.depth * gain[:, None, None]
+  depth = _depth(scene, frames.depth, depth_shrink) * gain[:, None, None]
   source = _provenance(_digest(depth, frames.rgb))
   return Recording(
     scene=scene,
@@ -121,10 +130,33 @@ def write(folder: pathlib.Path, recording: Recording) -> None:
     record_.save(folder / f"{name}.npz")
 
 
+def _depth(scene: Scene, full: np.ndarray, shrink: int) -> np.ndarray:
+  """Exact depth at 1 / shrink of the video's size."""
+  if shrink == 1:
+    return full
+  height, width = scene.size
+  if height % shrink or width % shrink:
+    raise ValueError(f"depth_shrink {shrink} does not divide {scene.size}")
+  size = (height // shrink, width // shrink)
+  small = render.render_sequence(
+    scene.world,
+    scene.c2w,
+    observation.rescale_intrinsics(
+      scene.intrinsics, from_size=scene.size, to_size=size
+    ),
+    size,
+    motion=scene.motion,
+    color=False,
+  )
+  return small.depth
+
+
 def _geometry(
   scene: Scene, depth: np.ndarray, source: observation.Provenance
 ) -> observation.Geometry:
-  k = scene.intrinsics.astype(np.float32)
+  k = observation.rescale_intrinsics(
+    scene.intrinsics, from_size=scene.size, to_size=depth.shape[1:]
+  ).astype(np.float32)
   return observation.Geometry(
     depth=depth,
     intrinsics=np.tile(k, (scene.frames, 1, 1)),

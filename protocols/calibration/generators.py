@@ -20,6 +20,7 @@ from protocols.calibration.defects import inject
 FRAMES = 96
 FPS = 24.0
 SIZE = (240, 320)
+DEPTH_SHRINK = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,5 +83,6 @@ def write_generators(
         folder = root / generator.name / category / str(index)
         if not (folder / clips.LAST_FILE).exists():
           scene = generator.scene(category, seed=index - 1)
-          clips.write(folder, clips.record(scene, color=True))
+          recording = clips.record(scene, color=True, depth_shrink=DEPTH_SHRINK)
+          clips.write(folder, recording)
         yield folder

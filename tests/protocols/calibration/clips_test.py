@@ -217,5 +217,31 @@ class ScenesTest(absltest.TestCase):
       _scene("dolly")
 
 
+class ShrunkDepthTest(absltest.TestCase):
+  def test_half_size_depth_lifts_to_the_same_surface(self):
+    scene = scenes.make_scene(
+      "dynamic_tracking", seed=1, frames=2, size=_SIZE, fps=24.0
+    )
+    full = clips.record(scene, color=False).geometry
+    half = clips.record(scene, color=False, depth_shrink=2).geometry
+    self.assertEqual(half.depth_size, (_SIZE[0] // 2, _SIZE[1] // 2))
+    self.assertEqual(half.video_size, _SIZE)
+    # A pixel of the half map lies in the middle of four pixels of the full
+    # one: same point of the picture, so its depth is between theirs.
+    blocks = full.depth.reshape(2, _SIZE[0] // 2, 2, _SIZE[1] // 2, 2)
+    low, high = blocks.min(axis=(2, 4)), blocks.max(axis=(2, 4))
+    smooth = high < 1.05 * low
+    self.assertGreater(smooth.mean(), 0.25)
+    self.assertTrue(np.all(half.depth[smooth] >= 0.999 * low[smooth]))
+    self.assertTrue(np.all(half.depth[smooth] <= 1.001 * high[smooth]))
+
+  def test_a_size_that_does_not_divide_is_refused(self):
+    scene = scenes.make_scene(
+      "dynamic_tracking", seed=1, frames=1, size=_SIZE, fps=24.0
+    )
+    with self.assertRaisesRegex(ValueError, "does not divide"):
+      clips.record(scene, color=False, depth_shrink=5)
+
+
 if __name__ == "__main__":
   absltest.main()
