@@ -95,6 +95,9 @@ LAION_HEAD = Checkpoint(
   ),
 )
 
+AMT_S = Checkpoint("lalala125/AMT", "amt-s.pth", _NC)
+HPSV3 = Checkpoint("MizzenAI/HPSv3", "HPSv3.safetensors", "MIT")
+
 ALL: dict[str, Checkpoint] = {
   **{f"geometry {name}": entry for name, entry in DA3.items()},
   **{f"masks {name}": entry for name, entry in SAM2.items()},
@@ -106,6 +109,8 @@ ALL: dict[str, Checkpoint] = {
   "perceptual_distance alexnet": ALEXNET,
   "quality clip": CLIP_L14,
   "quality laion_aesthetic": LAION_HEAD,
+  "quality amt_s": AMT_S,
+  "quality hpsv3": HPSV3,
 }
 
 
