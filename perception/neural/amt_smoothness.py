@@ -91,7 +91,7 @@ class AmtSmoothness:
     """[1] float32 from the frames of a clip in order, uint8 [T, H, W, 3].
 
     Raises:
-        InputError: other arrays, fewer than three frames, or too small ones.
+      InputError: other arrays, fewer than three frames, or too small ones.
     """
     del text
     check_images(images)
