@@ -95,8 +95,14 @@ def _row(name: str, clip: ClipArrays) -> timing.Row:
   frames, rows, columns = clip.masks.shape
   tracks = 0 if clip.tracks is None else clip.tracks.shape[1]
   share = float(clip.masks.mean())
+  bound = (
+    "bounded by the exact medians of every pixel under the mask"
+    if clip.pointmaps is None
+    else "nothing to lift, so both sides spend their time on the medians of"
+    " every pixel under the mask"
+  )
   note = (
-    f"T={frames}, {columns}x{rows}, {tracks} tracks, object"
+    f"{bound}; T={frames}, {columns}x{rows}, {tracks} tracks, object"
     f" {share:.0%} of the picture, float32; peak memory so far"
     f" {own_peak / 2**20:.0f} MiB, with the baseline"
     f" {timing.peak_memory_bytes() / 2**20:.0f} MiB"
