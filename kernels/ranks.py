@@ -88,13 +88,17 @@ def pearson(x: Array, y: Array, weights: Array) -> Correlation:
 
   def centred(v: Array) -> Array:
     v = jnp.where(used, v, 0)
-    return jnp.where(used, v - jnp.sum(weights * v) / safe_total, 0)
+    v = jnp.where(used, v - jnp.sum(weights * v) / safe_total, 0)
+    # Scaled, so that the product of the variances cannot overflow.
+    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(v), initial=0))
+    return v / jnp.where(largest > 0, largest, 1)
 
   dx, dy = centred(x), centred(y)
   var_x, var_y = jnp.sum(weights * dx * dx), jnp.sum(weights * dy * dy)
   # A constant vector leaves rounding residue in `dx`: ask the values.
   defined = _varies(x, used) & _varies(y, used) & (var_x > 0) & (var_y > 0)
-  scale = jnp.where(defined, jnp.sqrt(var_x) * jnp.sqrt(var_y), 1)
+  # One root of the product: exactly 1 for a vector with itself.
+  scale = jnp.where(defined, jnp.sqrt(jnp.where(defined, var_x * var_y, 1)), 1)
   value = jnp.clip(jnp.sum(weights * dx * dy) / scale, -1, 1)
   return Correlation(jnp.where(defined, value, 0), defined)
 

@@ -65,10 +65,8 @@ def run(*, quick: bool) -> list[Row]:
   sampler = engine.Sampler(planned, dtype="float32", batch=4096)
   ours = functools.partial(_drain, sampler, replicates)
   draws = _draw_only(planned, replicates)
-  best = functools.partial(_numpy_matmul, planned, replicates)
-  loop = functools.partial(
-    _numpy_loop, table, min(replicates, _LOOP_REPLICATES)
-  )
+  best = functools.partial(numpy_matmul, planned, replicates)
+  loop = functools.partial(numpy_loop, table, min(replicates, _LOOP_REPLICATES))
   numpy_draws = functools.partial(_numpy_draws, planned, replicates)
   cold = _seconds(ours)
   jax.block_until_ready(draws())
@@ -203,7 +201,7 @@ def _numpy_draws(planned: Plan, replicates: int) -> int:
   return total
 
 
-def _numpy_matmul(planned: Plan, replicates: int) -> np.ndarray:
+def numpy_matmul(planned: Plan, replicates: int) -> np.ndarray:
   """Best NumPy: per batch, counts by one bincount per stratum, one product."""
   rng = np.random.default_rng(_SEED)
   stream = planned.streams[0]
@@ -240,7 +238,7 @@ def _full_sums(planned: Plan) -> np.ndarray:
   return np.concatenate(columns, axis=1)
 
 
-def _numpy_loop(table: CaseTable, replicates: int) -> np.ndarray:
+def numpy_loop(table: CaseTable, replicates: int) -> np.ndarray:
   """A replicate at a time, all systems at once: draw scenes, take means."""
   rng = np.random.default_rng(_SEED)
   source, scene = table.groups["source"], table.groups["scene"]

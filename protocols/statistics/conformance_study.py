@@ -52,7 +52,7 @@ def checks(folder: pathlib.Path, *, precision: str) -> Iterator[Check]:
   cases = case_table(study)
   pose_free = ~study.array("pose_conditioned")
   yield from study.rest()
-  yield from _given_draws(
+  yield from given_draws(
     golden.read_npz(folder / "deterministic.npz", precision=precision), cases
   )
   yield from _reference(
@@ -108,7 +108,7 @@ def _replay(
   return scores(np.asarray(found)[..., planned.distinct])
 
 
-def _given_draws(g: Golden, cases: CaseTable) -> Iterator[Check]:
+def given_draws(g: Golden, cases: CaseTable) -> Iterator[Check]:
   """Given draws give the given replicates."""
   planned = plan.build(cases, CASES, keep_protocols=True)
   counter = jax.jit(

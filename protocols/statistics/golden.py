@@ -142,5 +142,5 @@ def _flatten(value: Any, path: str, leaves: dict[str, Any]) -> None:
   elif isinstance(value, list) and any(isinstance(v, Mapping) for v in value):
     for number, entry in enumerate(value):
       _flatten(entry, f"{path}/{number}", leaves)
-  else:
+  elif value != []:
     leaves[path] = value
