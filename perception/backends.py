@@ -340,4 +340,14 @@ SPECS: tuple[Spec, ...] = (
     requires=_TRANSFORMERS_MODULES,
     install=_EXTRA_INSTALL,
   ),
+  Spec(
+    role="novel_view",
+    name="da3_gaussians",
+    target="perception.neural.gaussian_view:Da3GaussianViews",
+    licence="Apache-2.0 / CC-BY-NC-4.0",
+    comparable_to_published=True,
+    summary="Depth Anything 3's Gaussians drawn by gsplat; GPU only",
+    requires=(*_DA3_MODULES, "gsplat"),
+    install=f"{_DA3_INSTALL} && pip install gsplat==1.5.3",
+  ),
 )
