@@ -126,7 +126,8 @@ class ReplicateStore:
     values = np.concatenate(self._pending)
     self._pending = []
     if self._first in self._manager.all_steps():
-      return
+      # An earlier run wanted fewer replicates and ended inside this one.
+      self._manager.delete(self._first)
     self._manager.save(
       self._first,
       args=self._ocp.args.Composite(

@@ -7,21 +7,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+import subprocess
+import sys
 
-from absl import flags
-from absl.testing import absltest, flagsaver, parameterized
+from absl.testing import absltest
 
-from bin import bootstrap
-from perception.errors import InputError
-from protocols.statistics import table
-from tests.bin import running
+from tests.bin import bootstrap_worker, running
 from tests.protocols.statistics import small_study
 
 _FLAGFILES = sorted((running.ROOT / "bin/flags").glob("bootstrap_*.flags"))
-assert bootstrap.main  # defines the flags
 
 
-class BootstrapTest(parameterized.TestCase):
+class BootstrapTest(absltest.TestCase):
   def setUp(self) -> None:
     super().setUp()
     self.folder = pathlib.Path(self.create_tempdir().full_path)
@@ -38,54 +35,66 @@ class BootstrapTest(parameterized.TestCase):
       "".join(json.dumps(dataclasses.asdict(row)) + "\n" for row in rows)
     )
 
-  def _main(self, *arguments: str) -> dict[str, object]:
-    """Runs `main` in this process with these flags only."""
-    output = self.folder / "out"
-    with flagsaver.flagsaver():
-      # Without a flag of its own, the parser keeps values of earlier runs.
-      flags.FLAGS.unparse_flags()
-      flags.FLAGS(["bootstrap", f"--output={output}", *arguments])
-      self.assertEqual(bootstrap.main([]), 0)
-    return json.loads((output / "study.json").read_text())
-
-  @parameterized.parameters(*[path.name for path in _FLAGFILES])
-  def test_flagfile(self, name: str) -> None:
-    found = self._main(
-      f"--flagfile={running.ROOT / 'bin/flags' / name}",
-      f"--table={self.table}",
-      "--replicates=600",
+  def _run(self, *runs: list[str]) -> list[int | str]:
+    worker = subprocess.run(
+      [sys.executable, "-m", bootstrap_worker.__name__, json.dumps(runs)],
+      cwd=running.ROOT,
+      capture_output=True,
+      text=True,
+      timeout=300,
+      check=False,
     )
-    self.assertEqual(found["study"]["replicates"], 600)
-    self.assertLen({row["system"] for row in found["rows"]}, 3)
-    self.assertTrue((self.folder / "out/study.csv").exists())
-    run = json.loads((self.folder / "out/run.json").read_text())
-    self.assertIn("jax", run["environment"]["packages"])
+    lines = [s for s in worker.stdout.splitlines() if s.startswith("RESULT")]
+    self.assertLen(lines, 1, worker.stderr)
+    return json.loads(lines[0].removeprefix("RESULT"))
 
-  def test_resume_gives_the_same_file(self) -> None:
-    arguments = (
+  def test_flagfiles_resume_and_input(self) -> None:
+    given = f"--table={self.table}"
+    scene = [
       "--study=egogeneval_scene_ranking",
-      f"--table={self.table}",
+      given,
       "--replicates=1100",
       "--batch=512",
       "--checkpoint",
       "--checkpoint_every=512",
+    ]
+    plain = [*scene[:4], f"--output={self.folder / 'plain'}"]
+    results = self._run(
+      *(
+        [
+          f"--flagfile={path}",
+          given,
+          "--replicates=600",
+          f"--output={self.folder / path.stem}",
+        ]
+        for path in _FLAGFILES
+      ),
+      plain,
+      [*scene, "--replicates=600", f"--output={self.folder / 'kept'}"],
+      [*scene, f"--output={self.folder / 'kept'}"],
+      ["--study=pdi_intervals", "--output=x"],
+      ["--study=pdi_intervals", "--output=x", given, "--records=y"],
     )
-    self._main(*arguments)
-    before = (self.folder / "out/study.json").read_bytes()
-    self._main(*arguments)
-    self.assertEqual(before, (self.folder / "out/study.json").read_bytes())
-
-  def test_one_kind_of_input(self) -> None:
-    with self.assertRaisesRegex(InputError, "found none of them"):
-      self._main("--study=pdi_intervals")
-    with self.assertRaisesRegex(InputError, "--table and --records"):
-      self._main(
-        "--study=pdi_intervals", f"--table={self.table}", "--records=x"
-      )
+    codes = [0] * (len(_FLAGFILES) + 3)
+    self.assertEqual(results[:-2], codes)
+    self.assertIn("found none of them", str(results[-2]))
+    self.assertIn("--table and --records", str(results[-1]))
+    self.assertGreaterEqual(len(_FLAGFILES), 3)
+    for path in _FLAGFILES:
+      folder = self.folder / path.stem
+      found = json.loads((folder / "study.json").read_text())
+      self.assertEqual(found["study"]["replicates"], 600)
+      self.assertLen({row["system"] for row in found["rows"]}, 3)
+      self.assertTrue((folder / "study.csv").exists())
+      run = json.loads((folder / "run.json").read_text())
+      self.assertIn("jax", run["environment"]["packages"])
+    # 600 kept replicates, resumed to 1,100, against 1,100 at once.
+    self.assertEqual(
+      (self.folder / "plain/study.json").read_bytes(),
+      (self.folder / "kept/study.json").read_bytes(),
+    )
 
   def test_bad_input_is_one_line(self) -> None:
-    rows = table.read([self.table])
-    self.assertLen(rows.systems, 3)
     with open(self.table, "a") as file:
       file.write(
         '{"system": "a", "case": "x", "metric": "cmg", "value": NaN}\n'
