@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from protocols.common.records import Record
-from protocols.pdi import audits, guard, measure
+from protocols.pdi import audits, diagnostics, guard, measure
 from protocols.pdi.cases import PdiCase
 from protocols.pdi.constants import PdiConstants
 from protocols.pdi.measure import PdiMeasurement
@@ -36,6 +36,7 @@ def build(
   *,
   measured: PdiMeasurement | None = None,
   verdict: guard.GuardResult | None = None,
+  views: diagnostics.Diagnostics | None = None,
   pictures: Mapping[str, audits.Verdict] | None = None,
 ) -> Record:
   """Collects everything that is known about a clip.
@@ -47,6 +48,7 @@ def build(
     status, reason: the judgement.
     measured: scores, where the metric stage ran.
     verdict: reconstruction checks, where there is a reconstruction.
+    views: vanishing points, where the background was tracked.
     pictures: picture audits by name.
 
   Returns:
@@ -67,6 +69,12 @@ def build(
   if verdict is not None:
     values |= _guard_values(verdict)
     details["audit"] = _guard_details(verdict, constants)
+  if views is not None:
+    values["vp"] = views.coupling
+    details["vanishing_points"] = {
+      "object": views.foreground_vp,
+      "background": views.background_vp,
+    }
   for name, picture in (pictures or {}).items():
     details.setdefault("audit", {})[name] = picture.outcome
     if picture.reason:
@@ -99,8 +107,8 @@ def build(
       "fps": found.fps,
     },
     comparable_to_published=constants.variant == "released"
-    and _PUBLISHED_BACKENDS
-    == {role: entry["backend"] for role, entry in backends.items()},
+    and {role: entry["backend"] for role, entry in backends.items()}
+    == _PUBLISHED_BACKENDS,
   )
 
 

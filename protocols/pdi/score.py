@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import cv2
 import numpy as np
 
-from perception import registry, roles
+from perception import registry, roles, seeding
 from protocols.common.records import DEGENERATE, MISSING, OK, Record
-from protocols.pdi import audits, entry, guard, measure
+from protocols.pdi import audits, diagnostics, entry, guard, measure
 from protocols.pdi.cases import PdiCase
 from protocols.pdi.clip import ClipArrays
 from protocols.pdi.constants import PdiConstants
@@ -50,6 +51,7 @@ def score_case(
       images=None if found.frames is None else found.frames.frames,
       dtype=np.float64,
     )
+  views = _vanishing_points(found, constants)
   pictures = _picture_audits(case, found, config)
   status, reason = _judge(case, found, measured, verdict, constants, config)
   return entry.build(
@@ -60,6 +62,7 @@ def score_case(
     reason,
     measured=measured,
     verdict=verdict,
+    views=views,
     pictures=pictures,
   )
 
@@ -140,6 +143,28 @@ def _judge(
       f"reconstruction check failed: {entry.failed_checks(verdict, constants)}",
     )
   return OK, ""
+
+
+def _vanishing_points(
+  found: Observed, constants: PdiConstants
+) -> diagnostics.Diagnostics | None:
+  """Section 9.2, 9.3: needs pictures and tracks of the background."""
+  tracks, masks, frames = found.tracks, found.masks, found.frames
+  if tracks is None or tracks.object_ids is None or frames is None:
+    return None
+  assert masks is not None
+  background = tracks.of(seeding.BACKGROUND_ID)
+  if not background.xy.shape[1]:
+    return None
+  return diagnostics.diagnose(
+    tracks.of(int(masks.object_ids[0])).xy,
+    background.xy,
+    cv2.cvtColor(frames.frames[0], cv2.COLOR_RGB2GRAY),
+    masks.masks[0, 0],
+    image_size=frames.size,
+    constants=constants,
+    dtype=np.float64,
+  )
 
 
 def _picture_audits(

@@ -45,6 +45,7 @@ class SevenScenesTest(absltest.TestCase):
     self.assertLess(record.values["rigid"], 0.05)
     self.assertLess(record.values["pdi"], 0.15)
     self.assertEqual(record.coverage["lost_mask_fraction"], 0.0)
+    self.assertBetween(record.values["vp"], 0.0, 1.0)
     self.assertFalse(record.comparable_to_published)
     backends = record.provenance["backends"]
     self.assertEqual(backends["geometry"]["backend"], "recorded")
