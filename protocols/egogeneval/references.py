@@ -27,6 +27,7 @@ from protocols.egogeneval import frame_files, frames, manifest
 _UNDER_EXECUTION = 0.4
 _NOISE_M, _NOISE_DEG = 0.004, 0.25
 _INPAINT_RADIUS = 3
+_CRACK_RATIO = 0.95
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -180,11 +181,23 @@ def _splat(
   points = camera.unproject(jnp.where(known, depth, 1.0), intrinsics)
   moved = camera.transform_points(relative, points).reshape(-1, 3)
   xy, z = camera.project(moved, intrinsics)
-  buffer = zbuffer.splat_points(
-    xy, z, known.ravel() & (z > 0), height=height, width=width, radius=1
+  valid = known.ravel() & (z > 0)
+  colours, depths, filled = [], [], []
+  for radius in (0, 1):
+    buffer = zbuffer.splat_points(
+      xy, z, valid, height=height, width=width, radius=radius
+    )
+    colours.append(zbuffer.gather_values(buffer, image.reshape(-1, 3)))
+    depths.append(buffer.depth)
+    filled.append(buffer.filled)
+  # Single pixels keep the image sharp; squares fill the cracks between them,
+  # also where a farther surface shows through a crack.
+  crack = filled[1] & (~filled[0] | (depths[1] < _CRACK_RATIO * depths[0]))
+  return (
+    jnp.where(crack[..., None], colours[1], colours[0]),
+    jnp.where(crack, depths[1], jnp.where(filled[0], depths[0], 0.0)),
+    filled[0] | filled[1],
   )
-  colours = zbuffer.gather_values(buffer, image.reshape(-1, 3))
-  return colours, jnp.where(buffer.filled, buffer.depth, 0.0), buffer.filled
 
 
 def _thumbnail(image: NDArray[np.uint8]) -> NDArray[np.float64]:
