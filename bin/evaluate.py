@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 
+from absl import flags
+
 from bin import (
   cli,
   settings,
@@ -28,6 +30,10 @@ _PROTOCOLS: Mapping[str, tuple[str, str]] = {
   "egogeneval": (settings_egogeneval.__name__, "protocols.egogeneval.run"),
   "orbia": (settings_orbia.__name__, "protocols.orbia.run"),
 }
+
+# `--help` shows the flags of these modules as this binary's own.
+for _module in (settings, settings_pdi, settings_orbia, settings_egogeneval):
+  flags.adopt_module_key_flags(_module)
 
 
 def main(argv: Sequence[str]) -> int:

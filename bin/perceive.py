@@ -13,7 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from absl import flags
+
 from bin import cli, settings, settings_pdi
+
+for _module in (settings, settings_pdi):
+  flags.adopt_module_key_flags(_module)
 
 
 def main(argv: Sequence[str]) -> int:
