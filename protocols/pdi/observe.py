@@ -35,6 +35,8 @@ NONE = "none"
 SAMPLINGS = ("variant", "native")
 OFFLINE_MASKS = "grabcut_flow"
 OFFLINE_TRACKS = "lucas_kanade"
+# Names that take the case's own arrays where it brings them.
+_OWN = (AUTO, "recorded")
 _OBJECT = 1
 
 RecordT = TypeVar("RecordT", bound=observation.Record)
@@ -171,9 +173,9 @@ def _geometry(
   absent: dict[str, str],
 ) -> observation.Geometry | None:
   name = config.geometry
-  if name == AUTO and "geometry" in case.observations:
+  if name in _OWN and "geometry" in case.observations:
     return observation.Geometry.load(case.observations["geometry"])
-  if name == AUTO and case.rgbd is not None:
+  if name in _OWN and case.rgbd is not None:
     return recorded.open_rgbd(case.rgbd, fps=config.fps).geometry()
   if name in (AUTO, NONE):
     absent["geometry"] = "no recorded depth and poses, and no backend chosen"
@@ -196,7 +198,7 @@ def _masks(
   absent: dict[str, str],
 ) -> observation.Masks | None:
   name = config.masks
-  if name == AUTO and "masks" in case.observations:
+  if name in _OWN and "masks" in case.observations:
     return observation.Masks.load(case.observations["masks"])
   if frames is None:
     absent["masks"] = "no masks were given and there is no clip to find them in"
@@ -229,7 +231,7 @@ def _tracks(
   absent: dict[str, str],
 ) -> observation.Tracks | None:
   name = config.tracks
-  if name == AUTO and "tracks" in case.observations:
+  if name in _OWN and "tracks" in case.observations:
     return observation.Tracks.load(case.observations["tracks"])
   if frames is None or masks is None:
     absent["tracks"] = "no tracks were given and no mask to seed anchors in"
