@@ -4,10 +4,10 @@
 
 Descriptors are [g*g, C], row-major from the top left, of any length (they are
 normalised here); similarities are cosines in [-1, 1], higher is better. A
-cosine whose product of norms does not exceed `norm_floor` counts as 0. Row r
-of an image with H rows belongs to patch r g // H, which equals the rectangle
-rule [i H // g, (i+1) H // g) only where g divides H: each function says which
-of the two it uses.
+cosine whose product of norms does not exceed `norm_floor` counts as 0. The
+patch of a pixel is `grid_cells.cell_index`, row r g // H; `used_patches` has
+the rule of whole-pixel rectangles [i H // g, (i+1) H // g) instead, which is
+another one where g does not divide H.
 """
 
 from __future__ import annotations
@@ -52,26 +52,6 @@ class PooledDescriptor(NamedTuple):
   valid: Array
   num_pixels: Array
   weight: Array
-
-
-def patch_index(row: Array, column: Array, size: Array, *, grid: int) -> Array:
-  """Patch of a pixel: min(row g // H, g-1) g + min(column g // W, g-1).
-
-  Args:
-    row: [N] int32 pixel row, not negative.
-    column: [N] int32 pixel column, not negative.
-    size: [2] int32 (H, W) of the grid that row and column are counted on.
-    grid: patches on each side, static.
-
-  Returns:
-    [N] int32 in 0..grid^2-1.
-  """
-  chex.assert_rank([row, column], 1)
-  chex.assert_shape(size, (2,))
-  chex.assert_type([row, column, size], int)
-  patch_row = jnp.minimum(row * grid // size[0], grid - 1)
-  patch_column = jnp.minimum(column * grid // size[1], grid - 1)
-  return patch_row * grid + patch_column
 
 
 def unique_pair_similarity(

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import chex
-import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels import numerics
+from kernels import grid_cells, grouped_median, numerics
 from kernels.correspondence import Correspondences
 
 
@@ -66,18 +64,13 @@ def regional_scale(
 
   Source: Orbia specification, section 7.4.
   """
-  chex.assert_shape(target_size, (2,))
-  chex.assert_type(target_size, int)
-  row = found.target_row * grid // target_size[0]
-  column = found.target_column * grid // target_size[1]
-  cell = jnp.where(found.valid, row * grid + column, grid * grid)
+  cell = grid_cells.cell_index(
+    found.target_row, found.target_column, target_size, grid=grid
+  )
+  cell = jnp.where(found.valid, cell, -1)
   ratio = found.observed / jnp.maximum(found.projected, depth_floor)
 
-  def of_cell(index: Array) -> numerics.Stat:
-    return numerics.masked_median(ratio, cell == index)
-
-  cells = jnp.arange(grid * grid, dtype=cell.dtype)
-  medians = jax.vmap(of_cell)(cells)
+  medians = grouped_median.grouped_median(ratio, cell, num_groups=grid * grid)
   used = medians.count >= min_support
   scale = jnp.where(used, medians.value, 1)
   log_scale = jnp.log(jnp.maximum(scale, depth_floor))

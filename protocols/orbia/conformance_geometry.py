@@ -12,11 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import correspondence, depth_agreement, patches
+from kernels import correspondence, depth_agreement, grid_cells, patches
 from protocols.common.conformance import Check
 from protocols.orbia import geometry, persistence, schedules
 from protocols.orbia.conformance_case import Case
 from protocols.orbia.constants import PAPER, RELEASED, Constants
+from protocols.orbia.views import Views, scale_intrinsics
 
 _OUTCOMES = ("ok", "IndexError")
 
@@ -65,7 +66,7 @@ def limits(case: Case) -> Iterator[Check]:
   count = len(depth)
   intrinsics = np.broadcast_to(case.read("K_video_pixels"), (count, 3, 3))
   frames = (0, 8)  # the names of the outputs: 0to8 and 8to0
-  views = geometry.Views(
+  views = Views(
     np.array(frames),
     depth,
     np.tile(size, (count, 1)),
@@ -133,13 +134,13 @@ def features(case: Case) -> Iterator[Check]:
     if not case.has(f"similarity{suffix}"):
       continue
     sizes = grids if c.patch_on_depth_grid else [video, video]
-    first = patches.patch_index(
+    first = grid_cells.cell_index(
       pixels["source_rows"],
       pixels["source_columns"],
       jnp.asarray(sizes[0], jnp.int32),
       grid=grid,
     )
-    second = patches.patch_index(
+    second = grid_cells.cell_index(
       pixels["target_rows"],
       pixels["target_columns"],
       jnp.asarray(sizes[1], jnp.int32),
@@ -291,7 +292,7 @@ def direct(case: Case) -> Iterator[Check]:
 
 def _registered(
   case: Case,
-  views: geometry.Views,
+  views: Views,
   pairs: NDArray[np.int64],
   descriptors: dict[int, NDArray[Any]],
   video: tuple[int, int],
@@ -324,7 +325,7 @@ def _registered(
 
 def _lists(
   case: Case,
-  views: geometry.Views,
+  views: Views,
   pairs: NDArray[np.int64],
   stride: int,
   suffix: str,
@@ -350,7 +351,7 @@ def _lists(
 
 
 def _correspond(
-  views: geometry.Views, source: int, target: int, *, stride: int
+  views: Views, source: int, target: int, *, stride: int
 ) -> dict[str, Any]:
   """Correspondences of one item, ordered by target pixel."""
   s, t = views.row(source), views.row(target)
@@ -384,16 +385,14 @@ def _correspond(
   return {**arrays, "attempted": int(found.attempted)}
 
 
-def _views(
-  case: Case, *, frames: NDArray[np.int64] | None = None
-) -> geometry.Views:
+def _views(case: Case, *, frames: NDArray[np.int64] | None = None) -> Views:
   """Recovered geometry of a case, from any of the stored layouts."""
   ids = case.read("frame_ids") if frames is None else frames
   depth = _depth_by_frame(case, ids)
   pose_ids = case.read("pose_frame_ids") if case.has("pose_frame_ids") else ids
   canvas = np.max([d.shape for d in depth.values()], axis=0)
   count = len(ids)
-  views = geometry.Views(
+  views = Views(
     np.asarray(ids, np.int64),
     np.full((count, *canvas), np.nan, case.dtype),
     np.tile(canvas, (count, 1)),
@@ -412,7 +411,7 @@ def _views(
     if frame in poses:
       views.poses_c2w[row] = poses[frame]
       intrinsic, size = intrinsics[frame]
-      views.intrinsics[row] = geometry.scale_intrinsics(
+      views.intrinsics[row] = scale_intrinsics(
         intrinsic, from_size=size, to_size=views.sizes[row]
       )
   return views

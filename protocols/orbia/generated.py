@@ -23,7 +23,7 @@ from protocols.common import manifest
 from protocols.orbia import schedules
 from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, Constants
 from protocols.orbia.dataset import PublicCase
-from protocols.orbia.geometry import Views, scale_intrinsics
+from protocols.orbia.views import Views, scale_intrinsics
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,71 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cross-view geometry of one video: T5 without reconstruction, half of T4.
 
-Everything here comes from recovered depth and cameras. Frames, items and
-depth grids are padded to a few fixed sizes (`BUCKETS`), so that all published
-frame counts share one compilation; a padded slot has NaN depth and cannot
-change an answer. Intrinsics stay in the protocol's convention: they scale
-with the image without a half-pixel shift (specification, 2.3 and 2.7).
+Everything here comes from recovered depth and cameras. Frames and items are
+padded to a few fixed numbers (`geometry_programs.BUCKETS`); a padded slot is
+cut off again and cannot change an answer. Sections are those of the project's
+Orbia specification.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import correspondence, patches, point_cloud, regional_scale
 from protocols.common.totals import mean
+from protocols.orbia import geometry_programs as programs
 from protocols.orbia import schedules
 from protocols.orbia.constants import Constants
-
-# Padded numbers of frames and of directional items: the first fits a whole
-# case (96 + 32 items and up to 3 revisit pairs over at most 134 frames).
-BUCKETS = (8, 32, 136, 272)
-_TILE = 512  # points of a cloud compared at a time
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Views:
-  """Recovered geometry of the frames of one video.
-
-  Attributes:
-    frames: [F] frame numbers, increasing.
-    depth: [F, h, w] floating depth on a common canvas; NaN = invalid.
-    sizes: [F, 2] (h, w) of each frame's own grid inside the canvas.
-    intrinsics: [F, 3, 3] at the depth grid.
-    poses_c2w: [F, 4, 4].
-    has_depth, has_pose: [F] bool; other rows are NaN.
-  """
-
-  frames: NDArray[np.int64]
-  depth: NDArray[np.floating[Any]]
-  sizes: NDArray[np.int64]
-  intrinsics: NDArray[np.floating[Any]]
-  poses_c2w: NDArray[np.floating[Any]]
-  has_depth: NDArray[np.bool_]
-  has_pose: NDArray[np.bool_]
-
-  def row(self, frame: int) -> int:
-    """Row of a frame number, -1 if there is none."""
-    place = int(np.searchsorted(self.frames, frame))
-    found = place < len(self.frames) and self.frames[place] == frame
-    return place if found else -1
-
-  def depth_of(self, frame: int) -> NDArray[np.floating[Any]] | None:
-    """Depth of a frame at its own size, or None."""
-    row = self.row(frame)
-    if row < 0 or not self.has_depth[row]:
-      return None
-    height, width = self.sizes[row]
-    return self.depth[row, :height, :width]
+from protocols.orbia.views import Views
 
 
 class ItemMeasures(NamedTuple):
@@ -111,37 +66,6 @@ class CloudMeasures(NamedTuple):
   recall: NDArray[np.float64]
   num_first: NDArray[np.int64]
   num_second: NDArray[np.int64]
-
-
-def scale_intrinsics(
-  intrinsics: NDArray[np.floating[Any]],
-  *,
-  from_size: Sequence[int],
-  to_size: Sequence[int],
-) -> NDArray[np.floating[Any]]:
-  """Orbia's rescaling: rows times the size ratio, no half-pixel shift (2.7).
-
-  Args:
-    intrinsics: [..., 3, 3].
-    from_size: (h, w) it belongs to.
-    to_size: (h, w) wanted.
-
-  Returns:
-    [..., 3, 3].
-  """
-  ratio = np.array(
-    [to_size[1] / from_size[1], to_size[0] / from_size[0], 1.0],
-    np.asarray(intrinsics).dtype,
-  )
-  return np.asarray(intrinsics) * ratio[:, None]
-
-
-def bucket(count: int) -> int:
-  """Padded size for `count` frames or items."""
-  for size in BUCKETS:
-    if count <= size:
-      return size
-  return math.ceil(count / BUCKETS[-1]) * BUCKETS[-1]
 
 
 def measure_items(
@@ -236,15 +160,15 @@ def measure_features(
   frames = sorted({int(f) for k in chosen for f in found.items[k]})
   rows = {frame: row for row, frame in enumerate(frames)}
   table = np.stack([np.asarray(descriptors[f]) for f in frames])
-  size = bucket(len(chosen))
+  size = programs.bucket(len(chosen))
   code = np.full((size, found.pair_code.shape[1]), c.patch_grid**4, np.int32)
   code[: len(chosen)] = found.pair_code[chosen]
   index = np.zeros((size, 2), np.int32)
   index[: len(chosen)] = [
     [rows[int(f)] for f in found.items[k]] for k in chosen
   ]
-  padding = ((0, bucket(len(frames)) - len(frames)), (0, 0), (0, 0))
-  similarity = _feature_kernel(
+  padding = ((0, programs.bucket(len(frames)) - len(frames)), (0, 0), (0, 0))
+  similarity = programs.features(
     jnp.asarray(code),
     jnp.asarray(index),
     jnp.asarray(np.pad(table, padding)),
@@ -274,7 +198,7 @@ def measure_clouds(
   """
   rows = np.array([[views.row(int(f)) for f in pair] for pair in pairs])
   results = [
-    _cloud_kernel(
+    programs.clouds(
       views.depth[list(pair)],
       views.intrinsics[list(pair)],
       views.poses_c2w[list(pair)],
@@ -414,10 +338,12 @@ def _run_items(
   frames = np.unique(items)
   rows = np.array([views.row(int(f)) for f in frames], np.int64)
   count, frame_count = len(items), len(frames)
-  index = np.zeros((bucket(count), 2), np.int32)
+  index = np.zeros((programs.bucket(count), 2), np.int32)
   index[:count] = np.searchsorted(frames, items)
-  size = bucket(frame_count)
-  depth = np.full((size, *views.depth.shape[1:]), np.nan, views.depth.dtype)
+  size = programs.bucket(frame_count)
+  # Rows beyond the frames are never indexed: filling them would cost more
+  # than the measurement of a short case.
+  depth = np.empty((size, *views.depth.shape[1:]), views.depth.dtype)
   depth[:frame_count] = views.depth[rows]
 
   def pad(array: NDArray[Any], fill: NDArray[Any]) -> NDArray[Any]:
@@ -429,7 +355,7 @@ def _run_items(
   lookup = views.sizes
   if not c.patch_on_depth_grid:
     lookup = np.broadcast_to(np.asarray(video_size), views.sizes.shape)
-  result = _item_kernel(
+  result = programs.items(
     jnp.asarray(index),
     jnp.asarray(depth),
     jnp.asarray(pad(views.intrinsics, np.eye(3))),
@@ -440,129 +366,6 @@ def _run_items(
     stride=stride,
   )
   return _Raw(*(np.asarray(array)[:count] for array in result))
-
-
-@functools.partial(jax.jit, static_argnames=("c", "stride"))
-def _item_kernel(
-  index: jax.Array,
-  depth: jax.Array,
-  intrinsics: jax.Array,
-  poses_c2w: jax.Array,
-  sizes: jax.Array,
-  lookup: jax.Array,
-  *,
-  c: Constants,
-  stride: int,
-) -> tuple[jax.Array, ...]:
-  def one(pair: jax.Array) -> tuple[jax.Array, ...]:
-    source, target = pair[0], pair[1]
-    found = correspondence.correspond(
-      depth[source],
-      depth[target],
-      poses_c2w[source],
-      poses_c2w[target],
-      intrinsics[source],
-      intrinsics[target],
-      pixel_stride=stride,
-      min_depth=c.min_depth,
-      max_depth=c.max_depth,
-      z_floor=c.z_floor,
-      occlusion_tolerance=c.occlusion_tolerance,
-    )
-    error = correspondence.reprojection_error(found, depth_floor=c.z_floor)
-    scale = regional_scale.regional_scale(
-      found,
-      sizes[target],
-      grid=c.scale_grid,
-      min_support=c.scale_support,
-      min_cells=c.scale_cells,
-      depth_floor=c.z_floor,
-    )
-    grid = c.patch_grid
-    first = patches.patch_index(
-      found.source_row, found.source_column, lookup[source], grid=grid
-    )
-    second = patches.patch_index(
-      found.target_row, found.target_column, lookup[target], grid=grid
-    )
-    code = jnp.where(found.valid, first * grid**2 + second, grid**4)
-    return (
-      found.attempted,
-      found.num_valid,
-      error.value,
-      scale.value,
-      scale.valid,
-      scale.num_cells,
-      scale.support,
-      scale.ratio,
-      code,
-    )
-
-  return jax.lax.map(one, index)
-
-
-@functools.partial(jax.jit, static_argnames=("norm_floor",))
-def _feature_kernel(
-  code: jax.Array,
-  index: jax.Array,
-  descriptors: jax.Array,
-  *,
-  norm_floor: float,
-) -> jax.Array:
-  count = descriptors.shape[1]
-
-  def one(item: tuple[jax.Array, jax.Array]) -> jax.Array:
-    pairs, frames = item
-    return patches.unique_pair_similarity(
-      pairs // count,
-      pairs % count,
-      pairs < count * count,
-      descriptors[frames[0]],
-      descriptors[frames[1]],
-      norm_floor=norm_floor,
-    ).value
-
-  return jax.lax.map(one, (code, index))
-
-
-@functools.partial(
-  jax.jit,
-  static_argnames=(
-    "stride",
-    "min_depth",
-    "max_depth",
-    "relative",
-    "minimum",
-    "pooled",
-  ),
-)
-def _cloud_kernel(
-  depth: jax.Array,
-  intrinsics: jax.Array,
-  poses_c2w: jax.Array,
-  *,
-  stride: int,
-  min_depth: float,
-  max_depth: float,
-  relative: float,
-  minimum: float,
-  pooled: bool,
-) -> tuple[jax.Array, point_cloud.FScore]:
-  first, second = (
-    point_cloud.surface_points(
-      depth[k],
-      intrinsics[k],
-      poses_c2w[k],
-      pixel_stride=stride,
-      min_depth=min_depth,
-      max_depth=max_depth,
-    )
-    for k in range(2)
-  )
-  tau = point_cloud.distance_threshold(
-    first, second, relative=relative, minimum=minimum, pooled=pooled
-  )
-  return tau, point_cloud.surface_fscore(first, second, tau, tile=_TILE)
 
 
 def _missing(views: Views, source: int, target: int) -> str:

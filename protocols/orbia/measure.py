@@ -43,6 +43,7 @@ from protocols.orbia.dataset import (
 )
 from protocols.orbia.generated import Generated, case_plan, views_of
 from protocols.orbia.perceive import Perception
+from protocols.orbia.views import Views, scale_intrinsics
 
 Floats = NDArray[np.float64]
 Values = dict[str, float | None]
@@ -153,7 +154,7 @@ class _Case:
     return schedules.item_groups(case_plan(self.case, c=self.c), c=self.c)
 
   @functools.cached_property
-  def views(self) -> geometry.Views:
+  def views(self) -> Views:
     found = self.generated.geometry
     assert found is not None
     return views_of(found, geometry.plan_frames(self.groups, self.pairs))
@@ -485,7 +486,7 @@ class _Case:
     pictures, covered = renderer.render(
       clip,
       context,
-      intrinsics=geometry.scale_intrinsics(
+      intrinsics=scale_intrinsics(
         found.intrinsics[rows[1]],
         from_size=found.depth_size,
         to_size=(side, side),

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kernels import camera, zbuffer
 from perception import observation, roles
-from protocols.orbia.geometry import scale_intrinsics
+from protocols.orbia.views import scale_intrinsics
 
 NAME = "point_splats"
 _MAX_POINTS = 1 << 19

@@ -1,0 +1,77 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recovered geometry of the frames of one video, as arrays on one canvas.
+
+Intrinsics stay in the protocol's convention: array indices are coordinates,
+and they scale with the image without a half-pixel shift (specification, 2.3
+and 2.7). Depth is camera-axis Z, NaN = invalid; poses are camera-to-world with
+OpenCV axes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Views:
+  """Recovered geometry of the frames of one video.
+
+  Attributes:
+    frames: [F] frame numbers, increasing.
+    depth: [F, h, w] floating depth on a common canvas; NaN = invalid.
+    sizes: [F, 2] (h, w) of each frame's own grid inside the canvas.
+    intrinsics: [F, 3, 3] at the depth grid.
+    poses_c2w: [F, 4, 4].
+    has_depth, has_pose: [F] bool; other rows are NaN.
+  """
+
+  frames: NDArray[np.int64]
+  depth: NDArray[np.floating[Any]]
+  sizes: NDArray[np.int64]
+  intrinsics: NDArray[np.floating[Any]]
+  poses_c2w: NDArray[np.floating[Any]]
+  has_depth: NDArray[np.bool_]
+  has_pose: NDArray[np.bool_]
+
+  def row(self, frame: int) -> int:
+    """Row of a frame number, -1 if there is none."""
+    place = int(np.searchsorted(self.frames, frame))
+    found = place < len(self.frames) and self.frames[place] == frame
+    return place if found else -1
+
+  def depth_of(self, frame: int) -> NDArray[np.floating[Any]] | None:
+    """Depth of a frame at its own size, or None."""
+    row = self.row(frame)
+    if row < 0 or not self.has_depth[row]:
+      return None
+    height, width = self.sizes[row]
+    return self.depth[row, :height, :width]
+
+
+def scale_intrinsics(
+  intrinsics: NDArray[np.floating[Any]],
+  *,
+  from_size: Sequence[int],
+  to_size: Sequence[int],
+) -> NDArray[np.floating[Any]]:
+  """Orbia's rescaling: rows times the size ratio, no half-pixel shift (2.7).
+
+  Args:
+    intrinsics: [..., 3, 3].
+    from_size: (h, w) it belongs to.
+    to_size: (h, w) wanted.
+
+  Returns:
+    [..., 3, 3].
+  """
+  ratio = np.array(
+    [to_size[1] / from_size[1], to_size[0] / from_size[0], 1.0],
+    np.asarray(intrinsics).dtype,
+  )
+  return np.asarray(intrinsics) * ratio[:, None]
