@@ -18,9 +18,15 @@ from typing import Any
 
 import jax
 import numpy as np
+from absl import logging as absl_logging
 
 from perception.errors import InputError
 from protocols.statistics.plan import Plan
+
+
+def _without_orbax(record: logging.LogRecord) -> bool:
+  """Drops orbax' lines on every file: they hide those of the study."""
+  return record.levelno >= logging.WARNING or "orbax" not in record.pathname
 
 
 def fingerprint(plan: Plan, *, seed: int, dtype: str) -> str:
@@ -49,8 +55,7 @@ class ReplicateStore:
     """
     import orbax.checkpoint as ocp
 
-    # One line per file is of no use to anybody who waits for a study.
-    logging.getLogger("absl").setLevel(logging.WARNING)
+    absl_logging.get_absl_logger().addFilter(_without_orbax)
     self._ocp = ocp
     self._folder = folder
     self._identity = identity
