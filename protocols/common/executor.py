@@ -118,7 +118,11 @@ def _run_ray(
   started_here = not ray.is_initialized()
   if started_here:
     ray.init(log_to_driver=False)
-  remote = ray.remote(max_retries=0)(work)
+
+  def call(item: Item) -> Result:
+    return work(item)  # Ray takes functions only, no partial objects.
+
+  remote = ray.remote(max_retries=0)(call)
   try:
     waiting: list[object] = []
     for item in items:

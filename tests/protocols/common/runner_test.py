@@ -4,6 +4,7 @@
 
 import dataclasses
 import functools
+import importlib.util
 import pathlib
 
 from absl.testing import absltest, parameterized
@@ -118,6 +119,16 @@ class RunnerTest(parameterized.TestCase):
       strip, [r.to_json() for r in together.values() if r.status == OK]
     )
     self.assertEqual(together["m", "x"].reason, alone["m", "x"].reason)
+
+  def test_a_ray_cluster_gives_the_same_records(self):
+    if importlib.util.find_spec("ray") is None:
+      with self.assertRaisesRegex(InputError, "ray is not installed"):
+        self._run(self._cases({"a": "1"}), executor="ray", workers=2)
+      self.skipTest("ray is not installed (extra `cluster`)")
+    cases = self._cases({str(i): str(i) for i in range(5)})
+    alone = self._run(cases)
+    (self.folder / "out" / "records.jsonl").unlink()
+    self.assertEqual(self._run(cases, executor="ray", workers=2), alone)
 
   def test_shards_together_are_the_whole(self):
     cases = self._cases({str(i): str(i) for i in range(5)})
