@@ -17,6 +17,7 @@ SUITES: Mapping[str, str] = {
   "orbia": "protocols.orbia.benchmark",
   "egogeneval": "protocols.egogeneval.benchmark",
   "bootstrap": "protocols.statistics.benchmark",
+  "perception": "protocols.perception_benchmark",
 }
 
 
