@@ -64,7 +64,7 @@ def build(
     details |= _details(measured, found)
     if values["pdi"] is not None:
       details["peaks"] = _peaks(measured, constants)
-    notes += measure.describe_sentinels(measured.sentinels)
+    notes += _traps(measured)
     notes += list(measured.reasons.values())
   if verdict is not None:
     values |= _guard_values(verdict)
@@ -110,6 +110,19 @@ def build(
     and {role: entry["backend"] for role, entry in backends.items()}
     == _PUBLISHED_BACKENDS,
   )
+
+
+def _traps(measured: PdiMeasurement) -> list[str]:
+  """Every trap that the clip met, with how much of it is affected."""
+  shares = {
+    "lost_masks": measured.lost_mask_fraction,
+    "clipped_tracks": measured.clipped_track_fraction,
+  }
+  lines = measure.describe_sentinels(measured.sentinels)
+  for row, name in enumerate(measured.sentinels):
+    if shares.get(name) is not None:
+      lines[row] += f" ({shares[name]:.1%} of all)"
+  return lines
 
 
 def _values(
