@@ -222,17 +222,17 @@ def case_plan(case: PublicCase, *, c: Constants) -> NDArray[np.int64]:
   )
 
 
-def check_video(found: Generated, case: PublicCase) -> None:
+def check_frame_count(name: str, frame_count: int, case: PublicCase) -> None:
   """Refuses a video of another length (2.4).
 
   Raises:
     InputError: naming both counts.
   """
-  if found.frame_count != case.frame_count:
+  if frame_count != case.frame_count:
     raise InputError(
-      found.name,
+      name,
       "frames",
-      found=f"{found.frame_count} decoded frames",
+      found=f"{frame_count} decoded frames",
       expected=f"{case.frame_count}, one for each requested pose of"
       f" {case.case_id}",
     )

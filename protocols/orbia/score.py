@@ -59,7 +59,6 @@ def score_case(
   todo = [tier for tier in case.tiers if tier not in before]
   perception = Perception(config, c=constants)
   video_ = load_generated(case, config, perception, c=constants)
-  generated_lib.check_video(video_, case.public)
   reference: Reference | None = None
   if "T3" in todo:
     reference = _reference(case)
@@ -91,6 +90,7 @@ def load_generated(
     InputError: if the video cannot be read, or the geometry is inconsistent.
   """
   opened = video.open_video(case.video)
+  generated_lib.check_frame_count(str(case.video), len(opened), case.public)
   wanted = set(
     generated_lib.wanted_frames(case.public, len(opened), c=c).tolist()
   )
