@@ -64,6 +64,13 @@ _BACKENDS = flags.DEFINE_string(
   ' roles go under the role: {"recorded": {"detections": {"path": "DIR"}}}.',
 )
 
+_AUXILIARY = flags.DEFINE_string(
+  "ego_auxiliary",
+  None,
+  "JSON of system -> psnr, lpips, niqe, musiq, clip_iqa over the panel, for"
+  " RefSim and VisQual.",
+)
+
 
 def config() -> EgoGenEvalConfig:
   """The EgoGenEval configuration from the flags.
@@ -90,6 +97,7 @@ def config() -> EgoGenEvalConfig:
       matcher=_MATCHER.value,
       settings=_settings(_BACKENDS.value),
     ),
+    auxiliary=_path(_AUXILIARY.value),
   )
 
 

@@ -89,7 +89,6 @@ ACTIONS = (
   ),
 )
 BY_ATOM = {action.atom: action for action in ACTIONS}
-BY_NAME = {action.dominant_action: action for action in ACTIONS}
 
 _KEEP = (
   "Keep the same static 3D scene, object identities, spatial layout, relative"

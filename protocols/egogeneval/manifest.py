@@ -28,12 +28,6 @@ UPDATE_RULES = {
   "chain": _REPLACE,
   "cycle": _REPLACE,
 }
-ROOTS = {
-  "HYPERSIM_ROOT": "hypersim",
-  "SCANNET_ROOT": "scannet",
-  "SCANNETPP_ROOT": "scannetpp",
-  "MATTERPORT3D_ROOT": "matterport3d",
-}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,6 @@ from protocols.egogeneval import constants, formats, manifest
 
 IMAGE_SUFFIXES = images.SUFFIXES
 VIDEO_SUFFIXES = (".mp4", ".webm", ".mkv", ".mov", ".avi")
-MODEL_TYPES = ("image", "video", "world-model", "pose-conditioned")
 
 
 @dataclasses.dataclass(frozen=True)

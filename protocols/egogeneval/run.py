@@ -61,6 +61,8 @@ class EgoGenEvalConfig:
     labels: frozen label bank; needed for SSP.
     eval_frames: evaluation frame rows of the physical views.
     perception: backends of the measurement.
+    auxiliary: JSON object system -> metric -> value of the panel, for RefSim
+      (psnr, lpips) and VisQual (niqe, musiq, clip_iqa); None leaves them out.
   """
 
   variant: str
@@ -72,6 +74,7 @@ class EgoGenEvalConfig:
   perception: measure.PerceptionConfig = dataclasses.field(
     default_factory=measure.PerceptionConfig
   )
+  auxiliary: pathlib.Path | None = None
 
 
 def evaluate(
@@ -128,7 +131,14 @@ def score_folder(
     expected_ids=content.step_ids if content else None,
     allow_partial=options.allow_partial,
   )
-  write_outputs(options.output, config.variant, found, mask, content)
+  write_outputs(
+    options.output,
+    config.variant,
+    found,
+    mask,
+    content,
+    auxiliary_scores(config.auxiliary) if config.auxiliary else {},
+  )
   outputs.write_json(
     options.output / "diagnostics.json",
     diagnostics.tables(systems, mask, limits),
@@ -145,6 +155,7 @@ def write_outputs(
   found: Sequence[totals.SystemTotals],
   mask: frozenset[str],
   content: manifest.Manifest | None,
+  auxiliary_table: Mapping[str, Mapping[str, float]],
 ) -> None:
   """Writes `scores.json`, `scores.csv`, `cases.jsonl`, `mask.json`, results."""
   ranking = auxiliary.rank(
@@ -158,6 +169,7 @@ def write_outputs(
       "lower_is_better": False,
       "ranking": ranking,
       "ssp_mask": sorted(mask),
+      "auxiliary": auxiliary_table,
       "systems": {t.name: system_entry(t) for t in found},
     },
   )
@@ -193,6 +205,28 @@ def write_outputs(
     formats.check(document, formats.RESULT, source=path, field="document")
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.write_json(path, document)
+
+
+def auxiliary_scores(path: pathlib.Path) -> dict[str, dict[str, float]]:
+  """RefSim and VisQual of a panel; reported, never part of Overall.
+
+  Args:
+    path: JSON object system -> metric -> value.
+
+  Returns:
+    `refsim` and `visqual` by system.
+
+  Raises:
+    InputError: if a system lacks a metric, or the panel has no spread.
+  """
+  panel = outputs.read_json(path)
+  return {
+    name: auxiliary.combine(panel, metrics, source=str(path))
+    for name, metrics in (
+      ("refsim", auxiliary.REFERENCE_SIMILARITY),
+      ("visqual", auxiliary.VISUAL_QUALITY),
+    )
+  }
 
 
 def system_entry(entry: totals.SystemTotals) -> dict[str, Any]:
@@ -283,6 +317,8 @@ def _measure(
     else None
   )
   stored = frame_files.read(config.eval_frames)
+  for frame in stored.values():
+    frame.verify()
   units: list[measure.MeasuredCase] = []
   for path in config.predictions:
     if path.is_dir() and not (path / "predictions.jsonl").exists():

@@ -134,6 +134,33 @@ class FolderTest(parameterized.TestCase):
     for name in ("scores.csv", "cases.jsonl", "mask.json", "diagnostics.json"):
       self.assertTrue((self.root / "out" / name).exists(), name)
 
+  def test_auxiliary_scores_stand_beside_and_change_nothing(self):
+    panel = {
+      name: {
+        "psnr": 10.0 + i, "lpips": 0.5 - i / 10, "niqe": 5.0 - i,
+        "musiq": 50.0 + i, "clip_iqa": 0.5 + i / 10,
+      }
+      for i, name in enumerate(("poor", "good"))
+    }  # fmt: skip
+    path = self.root / "panel.json"
+    path.write_text(json.dumps(panel))
+    self._run()
+    run.evaluate(
+      run.EgoGenEvalConfig("released", evidence=self.evidence, auxiliary=path),
+      runner.RunOptions(output=self.root / "aux"),
+    )
+    plain, with_panel = (
+      json.loads((self.root / name / "scores.json").read_text())
+      for name in ("out", "aux")
+    )
+    self.assertEqual(with_panel["auxiliary"]["refsim"]["good"], 1.0)
+    self.assertEqual(with_panel["auxiliary"]["visqual"]["poor"], 0.0)
+    self.assertEqual(plain["systems"], with_panel["systems"])
+    del panel["good"]["musiq"]
+    path.write_text(json.dumps(panel))
+    with self.assertRaisesRegex(InputError, "metrics of good.*musiq"):
+      run.auxiliary_scores(path)
+
   def test_order_of_rows_changes_no_byte(self):
     self._run()
     for path in self.evidence.rglob("*.jsonl"):
