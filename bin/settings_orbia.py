@@ -42,6 +42,18 @@ _CALIBRATION = flags.DEFINE_bool(
   "Make ray-cast cases of all templates and score generators with known"
   " defects.",
 )
+_FRAME_COUNT = flags.DEFINE_enum(
+  "orbia_frame_count",
+  "357",
+  ["357", "961"],
+  "With --orbia_calibration: frames of a case (a minute is 961).",
+)
+_LIMIT = flags.DEFINE_integer(
+  "orbia_limit",
+  0,
+  "With --orbia_rgbd or --orbia_calibration: at most so many cases; 0 = all.",
+  lower_bound=0,
+)
 _TIERS = flags.DEFINE_list(
   "tiers", list(TIERS), "Tiers to measure; a later run may add others."
 )
@@ -118,6 +130,8 @@ def config() -> OrbiaConfig:
       list_file=_path(_LIST.value),
       rgbd=_path(_RGBD.value),
       calibration=_CALIBRATION.value,
+      frame_count=int(_FRAME_COUNT.value),
+      limit=_LIMIT.value,
       group=_GROUP.value,
       profile=_PROFILE.value,
     ),

@@ -127,11 +127,13 @@ def make_scene(
     [[focal, 0, grid[1] / 2], [0, focal, grid[0] / 2], [0, 0, 1]], np.float32
   )
   waves = rng.uniform(0.5, 2.0, (4, 3))
-  depth = np.stack([_relief(path[f], k, grid, waves) for f in frames])
   count = len(frames)
+  depth = np.empty((programs.bucket(count), *grid), np.float32)
+  for place, frame in enumerate(frames):
+    depth[place] = _relief(path[frame], k, grid, waves)
   views = Views(
     frames,
-    depth.astype(np.float32),
+    depth,
     np.tile(grid, (count, 1)),
     np.tile(k, (count, 1, 1)),
     path[frames].astype(np.float32),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from perception import observation, storage
 from perception.errors import InputError
 from protocols.common import manifest
+from protocols.orbia import geometry_programs as programs
 from protocols.orbia import schedules
 from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, Constants
 from protocols.orbia.dataset import PublicCase
@@ -253,8 +254,9 @@ def views_of(
   has = stored[rows] == frames
   size = geometry.depth_size
   count = len(frames)
-  depth = np.full((count, *size), np.nan, np.float32)
-  depth[has] = geometry.depth[rows[has]]
+  depth = np.empty((programs.bucket(count), *size), np.float32)
+  for place, row in enumerate(rows):
+    depth[place] = geometry.depth[row] if has[place] else np.nan
   poses = np.full((count, 4, 4), np.nan)
   poses[has] = geometry.c2w[rows[has]]
   intrinsics = np.tile(np.eye(3, dtype=np.float32), (count, 1, 1))

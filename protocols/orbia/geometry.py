@@ -159,7 +159,11 @@ def measure_features(
     return values
   frames = sorted({int(f) for k in chosen for f in found.items[k]})
   rows = {frame: row for row, frame in enumerate(frames)}
-  table = np.stack([np.asarray(descriptors[f]) for f in frames])
+  shape = np.shape(descriptors[frames[0]])
+  dtype = np.asarray(descriptors[frames[0]]).dtype
+  table = np.empty((programs.bucket(len(frames)), *shape), dtype)
+  for frame, row in rows.items():
+    table[row] = descriptors[frame]
   size = programs.bucket(len(chosen))
   code = np.full((size, found.pair_code.shape[1]), c.patch_grid**4, np.int32)
   code[: len(chosen)] = found.pair_code[chosen]
@@ -167,11 +171,10 @@ def measure_features(
   index[: len(chosen)] = [
     [rows[int(f)] for f in found.items[k]] for k in chosen
   ]
-  padding = ((0, programs.bucket(len(frames)) - len(frames)), (0, 0), (0, 0))
   similarity = programs.features(
     jnp.asarray(code),
     jnp.asarray(index),
-    jnp.asarray(np.pad(table, padding)),
+    jnp.asarray(table),
     norm_floor=c.cosine_floor,
   )
   values[chosen] = np.asarray(similarity, np.float64)[: len(chosen)]
@@ -335,21 +338,21 @@ def _run_items(
   c: Constants,
   stride: int,
 ) -> _Raw:
-  frames = np.unique(items)
-  rows = np.array([views.row(int(f)) for f in frames], np.int64)
-  count, frame_count = len(items), len(frames)
+  count, frame_count = len(items), len(views.frames)
   index = np.zeros((programs.bucket(count), 2), np.int32)
-  index[:count] = np.searchsorted(frames, items)
-  size = programs.bucket(frame_count)
-  # Rows beyond the frames are never indexed: filling them would cost more
-  # than the measurement of a short case.
-  depth = np.empty((size, *views.depth.shape[1:]), views.depth.dtype)
-  depth[:frame_count] = views.depth[rows]
+  index[:count] = np.searchsorted(views.frames, items)
+  size = programs.bucket(len(views.depth))
+  depth = views.depth
+  if len(depth) < size:
+    # Rows beyond the frames are never indexed: filling them would cost more
+    # than the measurement of a short case.
+    depth = np.empty((size, *depth.shape[1:]), depth.dtype)
+    depth[: len(views.depth)] = views.depth
 
   def pad(array: NDArray[Any], fill: NDArray[Any]) -> NDArray[Any]:
     out = np.empty((size, *array.shape[1:]), array.dtype)
     out[:] = fill
-    out[:frame_count] = array[rows]
+    out[:frame_count] = array
     return out
 
   lookup = views.sizes

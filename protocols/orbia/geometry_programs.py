@@ -25,9 +25,9 @@ from kernels import (
 )
 from protocols.orbia.constants import Constants
 
-# Padded numbers of frames and of directional items: the third fits a whole
+# Padded numbers of frames and of directional items: the fourth fits a whole
 # case (96 + 32 items and up to 3 revisit pairs over at most 134 frames).
-BUCKETS = (8, 32, 136, 272)
+BUCKETS = (8, 32, 64, 136, 272)
 TRACES: collections.Counter[str] = collections.Counter()
 _TILE = 512  # points of a cloud compared at a time
 

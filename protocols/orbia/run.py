@@ -14,7 +14,7 @@ from perception.errors import InputError
 from protocols.common import outputs, runner, store
 from protocols.common.records import OK, Record
 from protocols.orbia import aggregate, builtin, generated, score
-from protocols.orbia.constants import TIERS, constants
+from protocols.orbia.constants import TEMPLATES, TIERS, constants
 from protocols.orbia.dataset import PublicCase, read_dataset
 from protocols.orbia.generated import OrbiaCase
 from protocols.orbia.perceive import PerceptionConfig
@@ -32,6 +32,8 @@ class OrbiaInputs:
     list_file: `videos.jsonl`.
     rgbd: recorded RGB-D folder from which cases and baselines are made.
     calibration: make ray-cast cases and generators with known defects.
+    frame_count: of the ray-cast cases, 357 or 961.
+    limit: largest number of built cases; 0 = all.
     group: group of the models of a folder.
     profile: control profile of the models of a folder.
   """
@@ -41,6 +43,8 @@ class OrbiaInputs:
   list_file: pathlib.Path | None = None
   rgbd: pathlib.Path | None = None
   calibration: bool = False
+  frame_count: int = 357
+  limit: int = 0
   group: str = "world"
   profile: str = "pose_and_action"
 
@@ -116,9 +120,13 @@ def load_cases(
   if inputs.rgbd is not None or inputs.calibration:
     root = options.output / "built"
     if inputs.rgbd is not None:
-      builtin.write_recorded(root, inputs.rgbd)
+      builtin.write_recorded(root, inputs.rgbd, limit=inputs.limit or None)
     else:
-      builtin.write_raycast(root)
+      builtin.write_raycast(
+        root,
+        frame_count=inputs.frame_count,
+        templates=TEMPLATES[: inputs.limit or None],
+      )
     public = read_dataset(root)
     return public, generated.cases_from_folder(
       root / builtin.VIDEOS, public, group="world", profile=inputs.profile

@@ -24,7 +24,9 @@ class Views:
 
   Attributes:
     frames: [F] frame numbers, increasing.
-    depth: [F, h, w] floating depth on a common canvas; NaN = invalid.
+    depth: [C, h, w] floating depth on a common canvas, C >= F; NaN = invalid.
+      Rows from F on are room that saves a copy before padded programs; they
+      may hold anything.
     sizes: [F, 2] (h, w) of each frame's own grid inside the canvas.
     intrinsics: [F, 3, 3] at the depth grid.
     poses_c2w: [F, 4, 4].
