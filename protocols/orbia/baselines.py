@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from kernels import camera, zbuffer
 from perception import observation
 from protocols.orbia import quality
-from protocols.orbia.constants import RELEASED
+from protocols.orbia.constants import PAPER, RELEASED
 from protocols.orbia.dataset import PublicCase
 from protocols.orbia.generated import Generated, case_plan, wanted_frames
 
@@ -143,7 +143,7 @@ def generate(
     `Generated` without a file behind it.
   """
   plan = case_plan(case, c=RELEASED)
-  frames = wanted_frames(case, case.frame_count, c=RELEASED)
+  frames = shown_frames(case)
   shots = {int(f): generator(world, int(f)) for f in frames}
   kept = [shots[int(f)] for f in plan]
   size = kept[0].image.shape[:2]
@@ -168,6 +168,15 @@ def generate(
     name=name,
     flicker=quality.flicker([pictures[f] for f in steps]),
   )
+
+
+def shown_frames(case: PublicCase) -> NDArray[np.int64]:
+  """Frames that `generate` asks a world for, in either variant."""
+  parts = [
+    wanted_frames(case, quality=False, geometry=True, c=c)
+    for c in (RELEASED, PAPER)
+  ]
+  return np.unique(np.concatenate(parts))
 
 
 def turned(pose: NDArray[np.float64], degrees: float) -> NDArray[np.float64]:

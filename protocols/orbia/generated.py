@@ -23,7 +23,8 @@ from protocols.common import manifest
 from protocols.orbia import geometry_programs as programs
 from protocols.orbia import schedules
 from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, Constants
-from protocols.orbia.dataset import PublicCase
+from protocols.orbia.dataset import INPUT_EVENT, QUERY_EVENT, PublicCase
+from protocols.orbia.geometry import feature_frames
 from protocols.orbia.views import Views, scale_intrinsics
 
 
@@ -202,17 +203,41 @@ def missing_cases(
 
 
 def wanted_frames(
-  case: PublicCase, frame_count: int, *, c: Constants
+  case: PublicCase, *, quality: bool, geometry: bool, c: Constants
 ) -> NDArray[np.int64]:
-  """Frames whose pixels are looked at after decoding."""
+  """Frames whose pixels are looked at after decoding.
+
+  Args:
+    case: public case; the video has as many frames as it asks for.
+    quality: some quality component has a backend.
+    geometry: geometry is recovered here, from the whole sampling plan.
+    c: constants.
+
+  Returns:
+    Increasing frame numbers. A minute of 1280 x 720 video kept whole would
+    take 2.7 GB; what is listed here takes a fifth of it.
+  """
   plan = case_plan(case, c=c)
-  tracking, _ = schedules.identity_frames(
-    case.events["q0"], case.events["qe1"], c=c
-  )
-  every = np.arange(0, frame_count, c.quality_stride)
-  preference = schedules.hps_frames(frame_count, c=c)
-  frames = np.unique(np.concatenate([plan, tracking, every, preference]))
-  return frames[frames < frame_count]
+  pairs = np.array(list(case.pairs.values()))
+  parts = [
+    np.array(list(case.events.values())),
+    feature_frames(schedules.item_groups(plan, c=c), pairs, c=c),
+    schedules.identity_frames(
+      case.events[INPUT_EVENT], case.events[QUERY_EVENT], c=c
+    )[0],
+  ]
+  reconstruction = schedules.reconstruction_frames(plan, c=c)
+  if reconstruction is not None:
+    parts += list(reconstruction)
+  if quality:
+    parts += [
+      np.arange(0, case.frame_count, c.quality_stride),
+      schedules.hps_frames(case.frame_count, c=c),
+      schedules.smoothness_frames(case.frame_count, c=c),
+    ]
+  if geometry:
+    parts.append(plan)
+  return np.unique(np.concatenate(parts))
 
 
 def case_plan(case: PublicCase, *, c: Constants) -> NDArray[np.int64]:

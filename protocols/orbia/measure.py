@@ -397,16 +397,17 @@ class _Case:
       "imaging": every,
       "aesthetic": every,
       "hps": schedules.hps_frames(count, c=c).tolist(),
+      # Triplets one after another: the backend predicts the middle ones.
+      "smoothness": schedules.smoothness_frames(count, c=c).tolist(),
     }
     found = {
       name: self.perception.quality(
         name, [self.generated.frames[f] for f in chosen]
       )
+      if self.perception.judges(name)
+      else None
       for name, chosen in frames.items()
     }
-    # The smoothness backend takes the clip whole and makes its own triplets.
-    pictures = [self.generated.frames[f] for f in sorted(self.generated.frames)]
-    found["smoothness"] = self.perception.quality("smoothness", pictures)
     return found
 
   def _identity(

@@ -158,13 +158,17 @@ class Perception:
       out[:, k] = found.of(k)[1:]
     return out
 
+  def judges(self, component: str) -> bool:
+    """Whether a quality component has a backend."""
+    return self._config.quality.get(component, NONE) != NONE
+
   def quality(
     self, component: str, pictures: Sequence[Image]
   ) -> NDArray[np.float64] | None:
     """Native values of pictures, or None if the component has no backend."""
-    name = self._config.quality.get(component, NONE)
-    if name == NONE or not pictures:
+    if not self.judges(component) or not pictures:
       return None
+    name = self._config.quality[component]
     scores = self._backend("quality", name).score(np.stack(pictures))
     return np.asarray(scores, np.float64)
 

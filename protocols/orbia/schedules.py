@@ -175,6 +175,12 @@ def hps_frames(frame_count: int, *, c: Constants) -> Ints:
   return np.linspace(0, frame_count - 1, wanted).astype(np.int64)
 
 
+def smoothness_frames(frame_count: int, *, c: Constants) -> Ints:
+  """Frames of the triplets (t, t+1, t+2), t = 0, 8, 16, ... (4)."""
+  starts = np.arange(0, max(frame_count - 2, 0), c.smoothness_stride)
+  return (starts[:, None] + np.arange(3)).reshape(-1)
+
+
 def windows(frame_count: int, *, fps: float, c: Constants) -> Floats:
   """Time windows of a video (8.1).
 

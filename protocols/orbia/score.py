@@ -92,7 +92,12 @@ def load_generated(
   opened = video.open_video(case.video)
   generated_lib.check_frame_count(str(case.video), len(opened), case.public)
   wanted = set(
-    generated_lib.wanted_frames(case.public, len(opened), c=c).tolist()
+    generated_lib.wanted_frames(
+      case.public,
+      quality=bool(config.quality),
+      geometry=config.geometry != AUTO,
+      c=c,
+    ).tolist()
   )
   kept: dict[int, NDArray[np.uint8]] = {}
   errors: list[float] = []
