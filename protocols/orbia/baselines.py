@@ -21,7 +21,7 @@ since its picture moves as requested.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import cv2
@@ -39,6 +39,8 @@ from protocols.orbia.generated import Generated, case_plan, wanted_frames
 
 DRIFT_SHARE = 0.6  # of the requested path
 DRIFT_TURN_DEG = 25.0  # at the last frame
+_NEAR = 1e-3  # no splat nearer to the camera than this
+_SHOW_THROUGH = 1.05  # relative depth
 Floats = NDArray[np.floating[Any]]
 
 
@@ -64,6 +66,11 @@ class ShownWorld(Protocol):
   @property
   def intrinsics(self) -> NDArray[np.float64]:
     """3x3 on the video's grid, index convention."""
+
+  def prepare(
+    self, generator: Callable[[Any, int], Shot], frames: Sequence[int]
+  ) -> None:
+    """Gets ready for a generator's frames; may do nothing."""
 
   def shot(self, frame: int) -> Shot:
     """The world at a requested frame."""
@@ -144,6 +151,7 @@ def generate(
   """
   plan = case_plan(case, c=RELEASED)
   frames = shown_frames(case)
+  world.prepare(generator, frames.tolist())
   shots = {int(f): generator(world, int(f)) for f in frames}
   kept = [shots[int(f)] for f in plan]
   size = kept[0].image.shape[:2]
@@ -238,16 +246,23 @@ def _warped(
   points = camera.unproject(jnp.where(valid, depth, 1), k)
   points = camera.transform_points(motion, points).reshape(-1, 3)
   xy, z = camera.project(points, k)
-  buffer = zbuffer.splat_points(
-    xy,
-    z,
-    valid.reshape(-1) & (z > 1e-3),
-    height=height,
-    width=width,
-    radius=1,
+  usable = valid.reshape(-1) & (z > _NEAR)
+  exact, wide = (
+    zbuffer.splat_points(
+      xy, z, usable, height=height, width=width, radius=radius
+    )
+    for radius in (0, 1)
   )
-  picture = zbuffer.gather_values(buffer, image.reshape(-1, 3))
-  return picture, buffer.depth, buffer.filled
+  # Single pixels where they hit; 3 x 3 splats between them, and where a
+  # nearer surface closes over a point that shows through its gaps.
+  own = exact.filled & (exact.depth <= _SHOW_THROUGH * wide.depth)
+  colours = image.reshape(-1, 3)
+  picture = jnp.where(
+    own[..., None],
+    zbuffer.gather_values(exact, colours),
+    zbuffer.gather_values(wide, colours),
+  )
+  return picture, jnp.where(own, exact.depth, wide.depth), wide.filled
 
 
 def _nearest_filled(

@@ -120,6 +120,7 @@ def write_video(
   if geometry_file.exists():
     return
   path.parent.mkdir(parents=True, exist_ok=True)
+  world.prepare(generator, range(case.frame_count))
   frames = (generator(world, frame).image for frame in range(case.frame_count))
   video.write_video(path, frames, RELEASED.fps, lossless=True)
   made = baselines.generate(world, case, generator, name=name)

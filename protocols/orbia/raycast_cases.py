@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ SIZE = (108, 192)
 _FOCAL = 150.0
 _EYE = np.array([0.0, -1.5, 0.0])
 _COARSE = (27, 48)
+_BATCH = 64
 _ANCHOR_AREA = (0.003, 0.5)
 _SHORT = {"w1": 40, "qe1": 83, "qc_first": 131, "w2": 178}
 _LONG = {
@@ -77,6 +78,14 @@ class RaycastWorld:
   def _cache(self) -> dict[tuple[float, ...], Shot]:
     return {}
 
+  @functools.cached_property
+  def _wanted(self) -> list[tuple[NDArray[np.float64], int]]:
+    return []
+
+  @functools.cached_property
+  def _state(self) -> dict[str, bool]:
+    return {"collecting": False}
+
   def shot(self, frame: int) -> Shot:
     """The world at a requested frame."""
     return self._render(self.path[frame], frame)
@@ -94,9 +103,26 @@ class RaycastWorld:
     there = self._render(turned(away, 70.0), frame)
     return there._replace(pose=self._relative(self.path[frame]))
 
-  def prepare(self, frames: Sequence[int]) -> None:
-    """Renders the shots of many frames in one pass."""
-    self._fill([self.path[f] for f in frames], list(frames))
+  def prepare(
+    self,
+    generator: Callable[[RaycastWorld, int], Shot],
+    frames: Sequence[int],
+  ) -> None:
+    """Renders in one pass what a generator will ask for, frame by frame.
+
+    The generator runs once on an empty shot to learn which views it wants.
+    """
+    self._wanted.clear()
+    self._state["collecting"] = True
+    try:
+      for frame in frames:
+        generator(self, frame)
+    finally:
+      self._state["collecting"] = False
+    wanted = list(self._wanted)
+    for start in range(0, len(wanted), _BATCH):
+      part = wanted[start : start + _BATCH]
+      self._fill([pose for pose, _ in part], [frame for _, frame in part])
 
   def body_pixels(
     self, frames: Sequence[int], size: tuple[int, int] = _COARSE
@@ -147,8 +173,13 @@ class RaycastWorld:
 
   def _render(self, pose: NDArray[np.float64], frame: int) -> Shot:
     key = self._key(pose, frame)
-    if key not in self._cache:
-      self._fill([pose], [frame])
+    if key in self._cache:
+      return self._cache[key]
+    if self._state["collecting"]:
+      self._wanted.append((pose, frame))
+      blank = np.zeros((*SIZE, 3), np.uint8)
+      return Shot(blank, np.ones(SIZE, np.float32), self._relative(pose))
+    self._fill([pose], [frame])
     return self._cache[key]
 
   def _fill(

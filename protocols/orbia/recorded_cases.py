@@ -111,6 +111,9 @@ class RecordedWorld:
     shown = np.where(moved > 0, moved, np.nan).astype(np.float32)
     return Shot(image, shown, self.pose(place))
 
+  def prepare(self, generator: object, frames: object) -> None:
+    """Nothing to prepare: frames are read when asked for."""
+
   def shot(self, frame: int) -> Shot:
     """The recorded frame."""
     return self._shown(self.place(frame))

@@ -45,6 +45,9 @@ class Wall:
     poses[:, 0, 3] = _STEP * out
     return poses
 
+  def prepare(self, generator, frames):
+    del generator, frames
+
   def shot(self, frame):
     return self._at(self.poses()[frame])
 
