@@ -86,6 +86,7 @@ class Board:
     rows: systems in order of rank, those without totals last.
     interval_note: what the intervals are; empty without any.
     tie_note: what the tie groups are; empty without a ranking study.
+    reference_note: where published rows come from; empty without any.
   """
 
   title: str
@@ -94,6 +95,7 @@ class Board:
   rows: tuple[Row, ...]
   interval_note: str = ""
   tie_note: str = ""
+  reference_note: str = ""
 
   @property
   def main(self) -> Column:
@@ -161,12 +163,15 @@ _BOARDS: Mapping[str, tuple[str, str, tuple[Column, ...]]] = {
 }
 
 
-def build(run: Run, references: Sequence[Row] = ()) -> Board:
+def build(
+  run: Run, references: Sequence[Row] = (), *, reference_note: str = ""
+) -> Board:
   """The leaderboard of a run.
 
   Args:
     run: an evaluation run.
     references: published rows to show below.
+    reference_note: where they come from.
 
   Returns:
     The board; systems that have records but no totals are in it.
@@ -197,6 +202,7 @@ def build(run: Run, references: Sequence[Row] = ()) -> Board:
     rows=(*_ranked(ranked, columns[0]), *references),
     interval_note=interval_note,
     tie_note=tie_note,
+    reference_note=reference_note,
   )
 
 

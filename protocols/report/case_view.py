@@ -141,7 +141,7 @@ def build(
     heats=tuple(_heats(details.get("tiers") or {})),
     facts=tuple(f for f in facts if f.rows),
     events=tuple(
-      (int(peak["worst_frame"]), f"largest {name} residual")
+      (int(peak["worst_frame"]), f"peak of the {_title(name)}")
       for name, peak in peaks.items()
     ),
     rows=None if frames is None else int(frames),
@@ -149,6 +149,11 @@ def build(
       plain(dataclasses.asdict(record)), indent=1, ensure_ascii=False
     ),
   )
+
+
+def _title(component: str) -> str:
+  title = _PDI_SERIES.get(component, component)
+  return title[:1].lower() + title[1:] if not title[:1].isdigit() else title
 
 
 def number(value: Any) -> str:

@@ -82,7 +82,7 @@ def _ends(seen: Seen) -> list[tuple[int, str]]:
 def _pdi_plans(seen: Seen) -> list[Plan]:
   if seen.geometry is None:
     return []
-  poses = {"camera": _from_first(seen.geometry.c2w)}
+  poses = {"recovered": _from_first(seen.geometry.c2w)}
   return charts.plans(poses, unit=_unit(seen.geometry))
 
 

@@ -11,10 +11,16 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any
 
 from protocols.report.boards import Row
 
 _FILE = pathlib.Path(__file__).parent / "assets" / "published.json"
+
+
+def source(protocol: str) -> str:
+  """Where the rows of a protocol come from."""
+  return f"published rows: {_table(protocol)['source']}"
 
 
 def rows(protocol: str, variant: str) -> tuple[Row, ...]:
@@ -29,17 +35,20 @@ def rows(protocol: str, variant: str) -> tuple[Row, ...]:
   """
   if variant != "released":
     return ()
-  table = json.loads(_FILE.read_text(encoding="utf-8"))[protocol]
   return tuple(
     Row(
       system=row["system"],
       values=row["values"],
       intervals={k: (v[0], v[1]) for k, v in row["intervals"].items()},
       rank=None,
-      coverage=table["source"],
+      coverage="published",
       group=row.get("group", ""),
       comparable=True,
       reference=True,
     )
-    for row in table["rows"]
+    for row in _table(protocol)["rows"]
   )
+
+
+def _table(protocol: str) -> Any:
+  return json.loads(_FILE.read_text(encoding="utf-8"))[protocol]

@@ -128,7 +128,11 @@ def _write_run(
   references = (
     published.rows(run.protocol, run.variant) if config.published else ()
   )
-  board = boards.build(run, references)
+  board = boards.build(
+    run,
+    references,
+    reference_note=published.source(run.protocol) if references else "",
+  )
   table = cases.build(run)
   found = steps.read(run)
   pictures = _figures(run, board, found, config.output / "figures" / run_id)
