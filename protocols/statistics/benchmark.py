@@ -303,7 +303,7 @@ def _against_scipy(table: CaseTable, replicates: int) -> Row:
     )
 
   cold = _seconds(ours)
-  times = _interleaved({"ours": ours, "scipy": theirs}, repeats=2)
+  times = _interleaved({"ours": ours, "scipy": theirs}, repeats=5)
   return Row(
     f"case bootstrap of one mean, {len(table.cases)} cases",
     cold,

@@ -33,6 +33,10 @@ def counts(k: jax.Array) -> jax.Array:
   )
 
 
+_COUNTS = jax.jit(counts)
+_UNITS = jax.jit(lambda k: bootstrap.draw_units(k, *strata()))
+
+
 class DrawTest(parameterized.TestCase):
   def test_strata_keep_their_sizes(self) -> None:
     found = jax.jit(jax.vmap(lambda r: counts(jax.random.fold_in(key(), r))))(
@@ -62,13 +66,13 @@ class DrawTest(parameterized.TestCase):
     )
 
   def test_counts_of_the_draws(self) -> None:
-    units = bootstrap.draw_units(key(3), *strata())
+    units = _UNITS(key(3))
     self.assertEqual(units.dtype, jnp.int32)
     np.testing.assert_array_equal(
-      counts(key(3)), np.bincount(units, minlength=sum(SIZES))
+      _COUNTS(key(3)), np.bincount(units, minlength=sum(SIZES))
     )
     np.testing.assert_array_equal(
-      counts(key(3)),
+      _COUNTS(key(3)),
       bootstrap.counts_of_draws(units, num_units=sum(SIZES), dtype=jnp.float32),
     )
 
@@ -85,8 +89,8 @@ class DrawTest(parameterized.TestCase):
     def draw(r: jax.Array) -> jax.Array:
       return counts(jax.random.fold_in(key(7), r))
 
-    alone = np.stack([draw(jnp.int32(r)) for r in range(6)])
-    np.testing.assert_array_equal(alone, jax.vmap(draw)(jnp.arange(6)))
+    alone = np.stack([_COUNTS(jax.random.fold_in(key(7), r)) for r in range(6)])
+    np.testing.assert_array_equal(alone, jax.jit(jax.vmap(draw))(jnp.arange(6)))
     np.testing.assert_array_equal(
       alone[3:], jax.jit(jax.vmap(draw))(jnp.arange(3, 6))
     )
@@ -99,7 +103,7 @@ class DrawTest(parameterized.TestCase):
       counts(jax.random.key(0, impl=kind))
 
   def test_float64_has_the_same_draws(self) -> None:
-    base = np.asarray(counts(key(2)))
+    base = np.asarray(_COUNTS(key(2)))
     with jax.enable_x64(True):
       wide = bootstrap.draw_counts(
         key(2), *strata(), num_units=sum(SIZES), dtype=jnp.float64
@@ -174,7 +178,7 @@ class SubsampleTest(absltest.TestCase):
     np.testing.assert_array_equal(found[:, 4:].sum(1), 4)
     # Every unit of a stratum is as likely: 4 standard errors.
     np.testing.assert_allclose(found[:, 4:].mean(0), 4 / 6, atol=0.035)
-    np.testing.assert_array_equal(found[7], draw(jnp.uint32(7)))
+    np.testing.assert_array_equal(found[7], jax.jit(draw)(7))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -73,7 +74,7 @@ class RecordsTest(parameterized.TestCase):
   def test_built_in_study_on_records(self) -> None:
     self._write()
     result = studies.run(
-      config.load("pdi_ranking"),
+      dataclasses.replace(config.load("pdi_ranking"), replicates=400),
       adapters.from_records([self.folder]),
       Runtime(),
       ratings_path=None,

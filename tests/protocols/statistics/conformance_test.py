@@ -36,24 +36,18 @@ class ConformanceTest(absltest.TestCase):
     for other in ({}, {"vectors": {}}, _index("clip.npz", "other.json")):
       self.assertFalse(conformance.recognises(other))
 
-  def test_rank_statistics_pass_and_can_fail(self) -> None:
+  def test_rank_statistics_pass_unless_wrong_or_unknown(self) -> None:
     content = json.loads((self.source / "rank_statistics.json").read_text())
-    for name in ("spearman_kendall", "icc", "pairwise", "utility"):
+    for name in ("spearman_kendall", "icc", "pairwise"):
       content[name] = content[name][:1]
-    path = self.folder / "rank_statistics.json"
-    path.write_text(json.dumps(content))
-    index = _index(path.name)
-    good = self._run(index, "float32")
-    self.assertGreater(len(good), 20)
-    self.assertTrue(all(good.values()), [k for k, v in good.items() if not v])
     content["utility"] = [{"rank": 1, "utility": 0.9}]
     content["surprise"] = [1.0]
-    for name in ("spearman_kendall", "icc", "pairwise"):
-      content[name] = []
+    path = self.folder / "rank_statistics.json"
     path.write_text(json.dumps(content))
     (self.folder / "extra.npz").write_bytes(b"")
-    bad = self._run(index, "float32")
-    failed = {name for name, passed in bad.items() if not passed}
+    found = self._run(_index(path.name), "float32")
+    self.assertGreater(len(found), 20)
+    failed = {name for name, passed in found.items() if not passed}
     self.assertEqual(
       failed,
       {

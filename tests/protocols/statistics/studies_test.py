@@ -89,10 +89,6 @@ class ResampledStudiesTest(parameterized.TestCase):
     self.assertEqual([r["system"] for r in found["rows"][:2]], ["a", "a copy"])
     self.assertEqual(found["rows"][0]["p_flip"], 1.0)
     self.assertEqual(found["tie_groups"][0][:2], ["a", "a copy"])
-    pair = run("paired", steps=steps, options={"pairs": [["a", "a copy"]]})[
-      "rows"
-    ]
-    self.assertEqual({row["sd"] for row in pair}, {0.0})
 
   def test_paired_is_the_difference_of_shared_draws(self) -> None:
     found = run(
@@ -133,6 +129,7 @@ class ResampledStudiesTest(parameterized.TestCase):
     self.assertAlmostEqual(
       row["factor"],
       ((1.959964 + 1.644854) * row["sd"] / row["difference"]) ** 2,
+      places=5,
     )
     self.assertAlmostEqual(row["power_found"], 0.95, delta=0.03)
 
