@@ -76,14 +76,15 @@ def pair_items(plan: Ints, *, offset: int, limit: int) -> Ints:
   Returns:
     int64 [2 * pairs, 2] of (source, target) frames.
   """
-  pairs = []
-  for position, frame in enumerate(plan[:-1]):
-    if frame + offset > plan[-1]:
-      break
-    later = plan[position + 1 :]
-    # argmin takes the first of equals: ties go to the smaller frame.
-    pairs.append((frame, later[np.argmin(np.abs(later - frame - offset))]))
-  kept = np.array(pairs, np.int64).reshape(-1, 2)[spread(len(pairs), limit)]
+  place = np.flatnonzero(plan[:-1] + offset <= plan[-1])
+  wanted = plan[place] + offset
+  above = np.searchsorted(plan, wanted)
+  below = np.maximum(above - 1, place + 1)  # a partner is a later frame
+  # Ties go to the smaller frame.
+  nearer = wanted - plan[below] <= plan[above] - wanted
+  partner = plan[np.where(nearer, below, above)]
+  pairs = np.stack([plan[place], partner], axis=1).reshape(-1, 2)
+  kept = pairs[spread(len(pairs), limit)]
   return np.stack([kept, kept[:, ::-1]], axis=1).reshape(-1, 2)
 
 

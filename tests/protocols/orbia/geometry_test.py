@@ -81,6 +81,10 @@ class GeometryTest(absltest.TestCase):
       _items(_scene(frame_count, seed=frame_count))
     self.assertLessEqual(programs.TRACES["items"] - before, 1)
 
+  def test_all_720_cases_have_at_most_two_padded_shapes(self):
+    shapes = benchmark.published_shapes(seed=1, c=RELEASED)
+    self.assertLessEqual(len(shapes), 2)
+
   def test_absent_frames_are_named(self):
     views = self.scene.views
     views.has_depth[0], views.has_pose[1] = False, False
