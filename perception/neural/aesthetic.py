@@ -9,13 +9,12 @@ centre crop). Source: specs/orbia.md section 4.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
-from perception import errors, registry, roles
-from perception.neural import checkpoints, handoff, runtime
+from perception import errors, roles
+from perception.neural import checkpoints, handoff, identity, runtime
 from perception.neural import weights as weight_files
 
 _WIDTH = 768
@@ -68,17 +67,13 @@ class LaionAesthetic:
     self._net = net.float().eval().to(self._device).requires_grad_(False)
     self._processor = transformers.CLIPImageProcessor()
     self._head = runtime.random_model(lambda: _head(head)).to(self._device)
-    info = registry.info(
-      registry.spec("quality", "laion_aesthetic"),
+    self._info = identity.describe(
+      "quality",
+      "laion_aesthetic",
       runtime.package_version("transformers", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={"head_sha256": head.sha256},
-    )
-    self._info = dataclasses.replace(
-      info,
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published={},
     )
 
   @property

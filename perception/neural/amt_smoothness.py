@@ -13,7 +13,6 @@ Source: specs/orbia.md section 4.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 import pathlib
@@ -22,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from perception import errors, registry, roles
-from perception.neural import checkpoints, handoff, runtime
+from perception import errors, roles
+from perception.neural import checkpoints, handoff, identity, runtime
 from perception.neural import weights as weight_files
 from perception.neural.aesthetic import check_images
 
@@ -69,17 +68,13 @@ class AmtSmoothness:
     if not found.random:
       _load(net, found)
     self._net = net.to(self._device).requires_grad_(False)
-    info = registry.info(
-      registry.spec("quality", "amt_s"),
+    self._info = identity.describe(
+      "quality",
+      "amt_s",
       f"AMT-S, {runtime.package_version('torch')}",
-      weights_sha256=found.sha256,
+      found,
       settings={"stride": _STRIDE},
-    )
-    self._info = dataclasses.replace(
-      info,
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published={},
     )
 
   @property

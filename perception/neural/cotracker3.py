@@ -18,7 +18,6 @@ Source: specs/perception.md section 6, specs/pdi_bench.md section 2.5.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import os
 import pathlib
@@ -26,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perception import errors, observation, registry, roles
-from perception.neural import checkpoints, handoff, runtime
+from perception import errors, observation, roles
+from perception.neural import checkpoints, handoff, identity, runtime
 from perception.neural import weights as weight_files
 
 if TYPE_CHECKING:
@@ -92,22 +91,18 @@ class CoTracker3Tracks:
     predictor.model.model_resolution = tuple(resolution)
     self._resolution = (int(resolution[0]), int(resolution[1]))
     self._model = predictor.model.to(self._device).requires_grad_(False)
-    info = registry.info(
-      registry.spec("tracks", "cotracker3"),
+    self._info = identity.describe(
+      "tracks",
+      "cotracker3",
       f"cotracker3 offline, {runtime.package_version('torch')}",
-      weights_sha256=found.sha256,
+      found,
       settings={
         "resolution": list(self._resolution),
         "support_grid": _SUPPORT_SIDE,
         "iterations": _ITERATIONS,
         "visible_above": _VISIBLE,
       },
-    )
-    self._info = dataclasses.replace(
-      info,
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published={"resolution": [384, 512]},
     )
 
   @property

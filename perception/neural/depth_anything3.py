@@ -12,17 +12,19 @@ Conversions at this edge: camera-to-world re-based on the first frame, rigid by
 SVD; principal point -0.5; confidence stored as the network's minus 1 (>= 0);
 depth is camera-axis Z, in metres for the nested model and for the metric model
 with a known focal length. With known cameras the result is in their frame and
-unit. Loop closure between chunks is not done; `settings` says so.
+unit. Loop closure between chunks is not done; `settings` says so, and for that
+reason the joint and streaming class is not comparable with published tables.
 """  # noqa: E501
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from perception import errors, observation, registry, roles
+from perception import errors, observation, roles
 from perception.degenerate import DegenerateError
 from perception.neural import (
   chunk_alignment,
@@ -30,12 +32,23 @@ from perception.neural import (
   da3_input,
   da3_network,
   handoff,
+  identity,
   runtime,
 )
 
 _METRIC_FOCAL = 300.0  # specs/perception.md section 5, metric models.
 _RANSAC_VIEWS = 10
 _RANSAC_SEED = 42
+_NESTED_SHA256 = (
+  "8899faf998dedbc230261ab736fa57015280727399429122d44d4f9e7aac2ddd"
+)
+_EGOGENEVAL = {
+  "model": "da3nested-giant-large",
+  "process_res": 504,
+  "process_res_method": "upper_bound_resize",
+  "ref_view_strategy": "saddle_balanced",
+  "use_ray_pose": False,
+}
 
 
 class DepthAnything3:
@@ -43,6 +56,8 @@ class DepthAnything3:
 
   _name = "depth_anything3"
   _frames: int | None = None
+  _published: ClassVar[Mapping[str, Any]] = {}
+  _published_sha256 = ""
 
   def __init__(
     self,
@@ -117,18 +132,15 @@ class DepthAnything3:
       **self._chunking,
     }
     found = self._network.found
-    info = registry.info(
-      registry.spec("geometry", self._name),
+    self._info = identity.describe(
+      "geometry",
+      self._name,
       runtime.package_version("depth-anything-3", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings=settings,
-    )
-    self._info = dataclasses.replace(
-      info,
+      published=self._published,
       licence=f"Apache-2.0 / {self._network.weight_licence}",
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published_sha256=self._published_sha256,
     )
 
   @property
@@ -328,6 +340,8 @@ class DepthAnything3Pair(DepthAnything3):
 
   _name = "depth_anything3_pair"
   _frames = 2
+  _published = _EGOGENEVAL
+  _published_sha256 = _NESTED_SHA256
 
   def __init__(
     self, *, model: str = "da3nested-giant-large", **settings: Any
@@ -359,6 +373,8 @@ class DepthAnything3Single(DepthAnything3):
 
   _name = "depth_anything3_single"
   _frames = 1
+  _published = _EGOGENEVAL
+  _published_sha256 = _NESTED_SHA256
 
   def __init__(
     self, *, model: str = "da3nested-giant-large", **settings: Any

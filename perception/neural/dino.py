@@ -19,15 +19,14 @@ Source: specs/perception.md section 7.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 
-from perception import errors, observation, registry, roles
-from perception.neural import checkpoints, handoff, runtime
+from perception import errors, observation, roles
+from perception.neural import checkpoints, handoff, identity, runtime
 from perception.neural import weights as weight_files
 
 _MEAN = np.array([0.485, 0.456, 0.406], np.float32)
@@ -42,6 +41,7 @@ class _DinoFeatures:
   _name: ClassVar[str]
   _random_class: ClassVar[tuple[str, str]]
   _random_extra: ClassVar[dict[str, int]]
+  _published: ClassVar[dict[str, Any]]
 
   def __init__(
     self,
@@ -97,23 +97,19 @@ class _DinoFeatures:
         expected=f"multiples of the patch, {self._patch}",
       )
     self._size = height, width
-    info = registry.info(
-      registry.spec("features", self._name),
+    self._info = identity.describe(
+      "features",
+      self._name,
       runtime.package_version("transformers", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={
         "model": model,
         "precision": self._precision,
         "resize": resize,
         "image_size": list(self._size),
       },
-    )
-    self._info = dataclasses.replace(
-      info,
+      published=self._published,
       licence=f"Apache-2.0 / {checkpoints.DINO[model].licence}",
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
     )
 
   @property
@@ -200,6 +196,11 @@ class Dinov2Features(_DinoFeatures):
   _name = "dinov2"
   _random_class = ("Dinov2Model", "Dinov2Config")
   _random_extra: ClassVar[dict[str, int]] = {"patch_size": 14}
+  _published: ClassVar[dict[str, Any]] = {
+    "model": "dinov2-small",
+    "resize": "area",
+    "image_size": [224, 224],
+  }
 
   def __init__(
     self,
@@ -230,6 +231,12 @@ class Dinov3Features(_DinoFeatures):
   _name = "dinov3"
   _random_class = ("DINOv3ViTModel", "DINOv3ViTConfig")
   _random_extra: ClassVar[dict[str, int]] = {"num_register_tokens": 4}
+  _published: ClassVar[dict[str, Any]] = {
+    "model": "dinov3-vitl16",
+    "precision": "float32",
+    "resize": "processor",
+    "image_size": [224, 224],
+  }
 
   def __init__(
     self,

@@ -15,15 +15,14 @@ Source: specs/pdi_bench.md section 2.1, specs/perception.md section 7.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from perception import errors, observation, registry, replay, roles
-from perception.neural import checkpoints, conventions, runtime
+from perception import errors, observation, replay, roles
+from perception.neural import checkpoints, conventions, identity, runtime
 from perception.neural import weights as weight_files
 from perception.neural.grounding_dino import image_size
 
@@ -100,10 +99,11 @@ class Florence2Detections:
     self._processor = transformers.Florence2Processor.from_pretrained(
       folder, local_files_only=True
     )
-    info = registry.info(
-      registry.spec("detections", "florence2"),
+    self._info = identity.describe(
+      "detections",
+      "florence2",
       runtime.package_version("transformers", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={
         "model": model,
         "precision": precision,
@@ -111,9 +111,8 @@ class Florence2Detections:
         "beams": _BEAMS,
         "max_tokens": _MAX_TOKENS,
       },
-    )
-    self._info = dataclasses.replace(
-      info, licence=f"Apache-2.0 / {checkpoints.FLORENCE2[model].licence}"
+      published={"model": "base"},
+      licence=f"Apache-2.0 / {checkpoints.FLORENCE2[model].licence}",
     )
 
   @property

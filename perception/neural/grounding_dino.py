@@ -12,14 +12,19 @@ Source: specs/perception.md section 7, specs/egogeneval.md sections 4.3-4.4.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from perception import errors, observation, registry, replay, roles
-from perception.neural import checkpoints, conventions, handoff, runtime
+from perception import errors, observation, replay, roles
+from perception.neural import (
+  checkpoints,
+  conventions,
+  handoff,
+  identity,
+  runtime,
+)
 from perception.neural import weights as weight_files
 
 
@@ -64,22 +69,22 @@ class GroundingDinoDetections:
       checkpoints.GROUNDING_DINO[model], weights
     )
     self._net = net.to(self._device).requires_grad_(False)
-    info = registry.info(
-      registry.spec("detections", "grounding_dino"),
+    self._info = identity.describe(
+      "detections",
+      "grounding_dino",
       runtime.package_version("transformers", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={
         "model": model,
         "precision": self._precision,
         "box_threshold": box_threshold,
         "text_threshold": text_threshold,
       },
-    )
-    self._info = dataclasses.replace(
-      info,
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published={
+        "model": "base",
+        "box_threshold": 0.25,
+        "text_threshold": 0.25,
+      },
     )
 
   @property

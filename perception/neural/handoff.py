@@ -89,7 +89,8 @@ def to_jax(
     JAX runs with x64.
 
   Raises:
-    InputError: int64 values that int32 cannot hold, sparse or meta tensors.
+    InputError: int64 values that int32 cannot hold, sparse or meta tensors, a
+      tensor on a GPU that JAX cannot use.
   """
   import jax
   import jax.numpy as jnp
@@ -102,6 +103,7 @@ def to_jax(
       found=f"{tensor.layout} on {tensor.device}",
       expected="a dense tensor with data",
     )
+  require_platform(tensor.device.type)
   tensor = tensor.detach()
   if not jax.config.read("jax_enable_x64"):
     tensor = _narrow(tensor)
@@ -111,6 +113,23 @@ def to_jax(
   array = jnp.from_dlpack(tensor)
   # copy=True of from_dlpack and device_put still alias in jax 0.10.
   return jnp.array(array, copy=True) if own else array
+
+
+def require_platform(kind: str) -> None:
+  """Raises InputError when JAX has no device of torch's kind (`cuda`, `cpu`).
+
+  A silent detour through the host would hide what `to_jax` is for.
+  """
+  import jax
+
+  if kind == "cuda" and all(one.platform != "gpu" for one in jax.devices()):
+    raise errors.InputError(
+      "tensor",
+      "device",
+      found="a GPU tensor, and JAX without a GPU",
+      expected="both on one device",
+      hint="pip install 'jax[cuda13]', or move the tensor with .cpu().",
+    )
 
 
 def _narrow(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,15 +12,14 @@ Source: specs/perception.md section 8, specs/orbia.md section 5.3.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import warnings
 from typing import Any
 
 import numpy as np
 
-from perception import errors, registry, roles
-from perception.neural import checkpoints, handoff, runtime
+from perception import errors, roles
+from perception.neural import checkpoints, handoff, identity, runtime
 from perception.neural import weights as weight_files
 
 _MIN_SIDE = 17  # AlexNet pools more than 16 pixels down to one.
@@ -52,17 +51,13 @@ class LpipsDistance:
     found = weight_files.find(checkpoints.ALEXNET, weights)
     self._net = runtime.random_model(lambda: _build(found)).to(self._device)
     self._net.requires_grad_(False)
-    info = registry.info(
-      registry.spec("perceptual_distance", "lpips"),
+    self._info = identity.describe(
+      "perceptual_distance",
+      "lpips",
       runtime.package_version("lpips", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={"net": "alex", "version": "0.1"},
-    )
-    self._info = dataclasses.replace(
-      info,
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published={},
     )
 
   @property

@@ -12,14 +12,13 @@ specs/perception.md section 7.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 import numpy as np
 
-from perception import errors, registry, roles
-from perception.neural import checkpoints, runtime
+from perception import errors, roles
+from perception.neural import checkpoints, identity, runtime
 from perception.neural import weights as weight_files
 
 
@@ -67,18 +66,18 @@ class Qwen3Vl:
     self._processor = transformers.AutoProcessor.from_pretrained(
       folder, local_files_only=True
     )
-    info = registry.info(
-      registry.spec("vision_language", "qwen3_vl"),
+    self._info = identity.describe(
+      "vision_language",
+      "qwen3_vl",
       runtime.package_version("transformers", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={
         "model": model,
         "precision": precision,
         "schema": "asked for, not enforced",
       },
-    )
-    self._info = dataclasses.replace(
-      info, licence=f"Apache-2.0 / {checkpoint.licence}"
+      published={"model": "30b-a3b-instruct"},
+      licence=f"Apache-2.0 / {checkpoint.licence}",
     )
 
   @property

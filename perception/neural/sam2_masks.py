@@ -20,14 +20,19 @@ specs/orbia.md section 5.7.
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perception import errors, observation, registry, roles
-from perception.neural import checkpoints, conventions, runtime, weights
+from perception import errors, observation, roles
+from perception.neural import (
+  checkpoints,
+  conventions,
+  identity,
+  runtime,
+  weights,
+)
 
 if TYPE_CHECKING:
   import torch
@@ -73,21 +78,17 @@ class Sam2Masks:
       checkpoints.SAM2[model], weights, image_size
     )
     self._model.to(self._device)
-    info = registry.info(
-      registry.spec("masks", "sam2"),
+    self._info = identity.describe(
+      "masks",
+      "sam2",
       runtime.package_version("transformers", "torch"),
-      weights_sha256=found.sha256,
+      found,
       settings={
         "model": model,
         "precision": self._precision,
         "image_size": self._processor.target_size,
       },
-    )
-    self._info = dataclasses.replace(
-      info,
-      comparable_to_published=(
-        info.comparable_to_published and not found.random
-      ),
+      published={"model": "sam2-hiera-large"},
     )
 
   @property

@@ -122,7 +122,8 @@ class CoTrackerTest(parameterized.TestCase):
       device="cpu",
       resolution=(96, 128),
     )
-    self.assertTrue(loaded.info.comparable_to_published)
+    # Real weights, but not at the published resolution.
+    self.assertFalse(loaded.info.comparable_to_published)
     with open(path, "wb") as file:
       file.write(b"junk")
     with self.assertRaisesRegex(errors.InputError, "weights of CoTracker3"):

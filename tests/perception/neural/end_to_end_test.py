@@ -1,11 +1,13 @@
 # Copyright 2026 The worldgauge Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A real clip through the neural stack with random weights, by the binary.
+"""Real frames through the neural stacks with random weights, by the binaries.
 
 The figures mean nothing and the records say so: weights `random`, never
-comparable with published tables.
+comparable with published tables. Without the perception extra the same
+flagfiles give one line that says what to install.
 """
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -16,71 +18,118 @@ import sys
 import pytest
 from absl.testing import absltest
 
+from perception import registry
 from perception.neural import cotracker3
 
 _ROOT = pathlib.Path(__file__).parents[3]
-_CLIP = _ROOT.parent / "shared/data/videos/apple.mp4"
+_DATA = _ROOT.parent / "shared/data"
+_CLIP = _DATA / "videos/apple.mp4"
+_SCENE = _DATA / "sevenscenes"
+_DA3 = {
+  "model": "da3-small",
+  "weights": "random",
+  "device": "cpu",
+  "process_res": 56,
+  "ref_view_strategy": "first",
+}
+_RANDOM = {"weights": "random", "device": "cpu"}
 _SMALL = {
-  "sam2": {"weights": "random", "device": "cpu", "image_size": 128},
-  "cotracker3": {"weights": "random", "device": "cpu", "resolution": [96, 128]},
-  "depth_anything3": {
-    "model": "da3-small",
-    "weights": "random",
-    "device": "cpu",
-    "process_res": 56,
-    "ref_view_strategy": "first",
-  },
+  "sam2": {**_RANDOM, "image_size": 128},
+  "cotracker3": {**_RANDOM, "resolution": [96, 128]},
+  "depth_anything3": _DA3,
+  "depth_anything3_pair": _DA3,
+  "depth_anything3_single": _DA3,
+  "grounding_dino": {**_RANDOM, "box_threshold": 0.0, "text_threshold": 0.0},
+  "dinov3": _RANDOM,
 }
 
 
-@pytest.mark.perception
-class PdiTest(absltest.TestCase):
+def _run(module, *arguments):
+  environment = {
+    **os.environ,
+    "JAX_PLATFORMS": "cpu",
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+  }
+  return subprocess.run(
+    [sys.executable, "-W", "ignore", "-m", f"bin.{module}", *arguments],
+    cwd=_ROOT,
+    env=environment,
+    capture_output=True,
+    text=True,
+    check=False,
+    timeout=400,
+  )
+
+
+def _records(folder, result):
+  path = folder / "records.jsonl"
+  assert path.is_file(), result.stderr[-2000:]
+  return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class _Case(absltest.TestCase):
+  def setUp(self):
+    super().setUp()
+    if not _DATA.is_dir():
+      self.skipTest("../shared/data is absent")
+    self.folder = pathlib.Path(self.create_tempdir().full_path)
+    (self.folder / "clips").mkdir()
+    shutil.copy(_CLIP, self.folder / "clips")
+    self.clip = [
+      f"--clips={self.folder / 'clips'}",
+      "--object_box=300,110,660,470",
+      "--sampling=native",
+      "--frames=0:5",
+      f"--output={self.folder / 'out'}",
+    ]
+
+
+class FlagfileTest(_Case):
+  def test_without_the_extra_a_record_says_what_to_install(self):
+    if importlib.util.find_spec("torch") is not None:
+      self.skipTest("torch is installed here")
+    result = _run(
+      "evaluate", f"--flagfile={_ROOT}/bin/flags/pdi_neural.flags", *self.clip
+    )
+    (record,) = _records(self.folder / "out", result)
+    self.assertEqual(record["status"], "failed")
+    self.assertIn("pip install", record["reason"])
+
+  def test_every_backend_of_the_flagfiles_is_registered(self):
+    known = {spec.name for spec in registry.specs()}
+    for name in (
+      "pdi_neural.flags",
+      "orbia_neural.flags",
+      "egogeneval_neural.flags",
+    ):
+      text = (_ROOT / "bin" / "flags" / name).read_text()
+      lines = [line for line in text.splitlines() if line.startswith("--")]
+      self.assertGreater(len(lines), 3)
+      for line in lines[1:]:
+        value = line.partition("=")[2]
+        for part in value.split(","):
+          self.assertIn(part.rpartition("=")[2], known, f"{name}: {line}")
+
+
+class _NeuralCase(_Case):
   def setUp(self):
     super().setUp()
     for name in ("torch", "transformers", "depth_anything_3"):
       pytest.importorskip(name, reason="needs the perception extra")
-    if not _CLIP.is_file():
-      self.skipTest("../shared/data/videos is absent")
-    self.folder = pathlib.Path(self.create_tempdir().full_path)
-    (self.folder / "clips").mkdir()
-    shutil.copy(_CLIP, self.folder / "clips")
 
-  def _record(self, masks, tracks):
-    command = [
-      sys.executable,
-      "-W",
-      "ignore",
-      "-m",
-      "bin.evaluate",
-      "--protocol=pdi",
-      f"--clips={self.folder / 'clips'}",
-      f"--output={self.folder / 'out'}",
-      f"--masks={masks}",
-      f"--tracks={tracks}",
-      "--geometry=depth_anything3",
-      "--sampling=native",
-      "--frames=0:5",
-      "--object_box=300,110,660,470",
+
+@pytest.mark.perception
+class PdiTest(_NeuralCase):
+  def _record(self, *flags):
+    result = _run(
+      "evaluate",
+      f"--flagfile={_ROOT}/bin/flags/pdi_neural.flags",
       f"--backend_settings={json.dumps(_SMALL)}",
-    ]
-    environment = {
-      **os.environ,
-      "JAX_PLATFORMS": "cpu",
-      "OMP_NUM_THREADS": "1",
-      "HF_HUB_OFFLINE": "1",
-    }
-    result = subprocess.run(
-      command,
-      cwd=_ROOT,
-      env=environment,
-      capture_output=True,
-      text=True,
-      check=False,
-      timeout=400,
+      *self.clip,
+      *flags,
     )
-    path = self.folder / "out" / "records.jsonl"
-    self.assertTrue(path.is_file(), result.stderr[-2000:])
-    return json.loads(path.read_text().splitlines()[0])
+    return _records(self.folder / "out", result)[0]
 
   def _check(self, record, roles):
     self.assertNotEqual(record["status"], "failed", record["reason"])
@@ -90,14 +139,62 @@ class PdiTest(absltest.TestCase):
       self.assertEqual(backends[role]["weights_sha256"], "random")
 
   def test_masks_and_geometry(self):
-    record = self._record("sam2", "lucas_kanade")
-    self._check(record, ("masks", "geometry"))
+    self._check(self._record("--tracks=lucas_kanade"), ("masks", "geometry"))
 
   def test_tracks_and_geometry(self):
+    # Untrained masks are empty; real ones let the tracks be used.
     if cotracker3.why_absent():
       self.skipTest("CoTracker is the user's: set WORLDGAUGE_COTRACKER")
-    record = self._record("grabcut_flow", "cotracker3")
+    record = self._record("--masks=grabcut_flow")
     self._check(record, ("tracks", "geometry"))
+
+
+@pytest.mark.perception
+class EgoGenEvalTest(_NeuralCase):
+  def test_grounding_and_preservation(self):
+    mined, oracle = self.folder / "mined", self.folder / "oracle"
+    out = self.folder / "out"
+    files = [
+      f"--manifest={mined}/manifest.jsonl",
+      f"--eval_frames={mined}/eval_frames.jsonl",
+    ]
+    _run(
+      "mine",
+      f"--flagfile={_ROOT}/bin/flags/mine_benchmark.flags",
+      f"--scenes={_SCENE}",
+      f"--output={mined}",
+      "--max_cases_per_scene=1",
+    )
+    _run("rollout", "--reference=oracle", *files, f"--output={oracle}")
+    cases = (mined / "manifest.jsonl").read_text().splitlines()
+    labels = self.folder / "labels.jsonl"
+    with open(labels, "w") as stream:
+      for case in map(json.loads, cases):
+        words = {"detector_prompt_labels": ["monitor", "chair"]}
+        row = {
+          "sample_id": case["sample_id"],
+          "target_labels": [words] * len(case["target_images"]),
+        }
+        stream.write(json.dumps(row) + "\n")
+    result = _run(
+      "evaluate",
+      f"--flagfile={_ROOT}/bin/flags/egogeneval_neural.flags",
+      *files,
+      f"--labels={labels}",
+      f"--predictions={oracle}",
+      f"--output={out}",
+      "--ego_vision=none",
+      "--ego_matcher=similarity",
+      f"--ego_backend_settings={json.dumps(_SMALL)}",
+    )
+    records = _records(out, result)
+    self.assertLen(records, len(cases))
+    for record in records:
+      self.assertEqual(record["status"], "ok", record["reason"])
+      self.assertFalse(record["comparable_to_published"])
+      self.assertGreater(record["coverage"]["cmg_steps"], 0)
+      self.assertGreater(record["coverage"]["ssp_steps"], 0)
+      self.assertIn('"weights": "random"', json.dumps(record["provenance"]))
 
 
 if __name__ == "__main__":

@@ -146,6 +146,14 @@ class ToJaxTest(parameterized.TestCase):
     np.testing.assert_array_equal(array, tensor.float().numpy())
 
 
+class PlatformTest(absltest.TestCase):
+  def test_a_gpu_that_jax_lacks(self):
+    handoff.require_platform("cpu")
+    if all(device.platform != "gpu" for device in jax.devices()):
+      with self.assertRaisesRegex(errors.InputError, "cuda13"):
+        handoff.require_platform("cuda")
+
+
 class BackTest(absltest.TestCase):
   def test_to_torch_owns_by_default(self):
     array = jnp.arange(8.0)
