@@ -32,8 +32,9 @@ _FOCAL = 150.0
 _EYE = np.array([0.0, -1.5, 0.0])
 _COARSE = (27, 48)
 _BATCH = 64
+_CHANGED_SHARE = 0.01  # of the picture, for a body that changes unseen
 _ANCHOR_AREA = (0.003, 0.5)
-_SHORT = {"w1": 40, "qe1": 83, "qc_first": 131, "w2": 178}
+_SHORT = {"w1": 40, "qe1": 83, "qc_first": 105, "w2": 178}
 _LONG = {
   "qe1": 120,
   "qc_first": 200,
@@ -358,9 +359,9 @@ def changed_world(world: RaycastWorld, kind: str) -> RaycastWorld:
     kind: `forgetting` or `repaint`.
 
   Returns:
-    A world in which the body that fills most of the first visit changes at a
-    moment between the visits when no pixel shows it; at the turnaround if it
-    never leaves the picture.
+    A world in which the body that fills most of the first visit, of those
+    that leave the picture before the revisit, changes while no pixel shows it.
+    Where none of some size leaves, the largest changes at the turnaround.
   """
   first = (_SHORT if world.frame_count == 357 else _LONG)["qc_first"]
   between = np.arange(first, world.frame_count - 1 - first, 4)
@@ -370,7 +371,8 @@ def changed_world(world: RaycastWorld, kind: str) -> RaycastWorld:
   names = [body.name for body in world.world.bodies]
   movable = np.array([name.startswith(("object", "pillar")) for name in names])
   candidates = at_visit * movable
-  if np.any(candidates * hidden):
+  enough = _CHANGED_SHARE * _COARSE[0] * _COARSE[1]
+  if np.any(candidates * hidden >= enough):
     candidates = candidates * hidden
   best = int(np.argmax(candidates))
   gone = np.flatnonzero(pixels[:, best] == 0)
