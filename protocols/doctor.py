@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import kernels
 from perception import observation, recorded, registry, roles, video
 from perception.errors import InputError
+from perception.neural import checkpoints
 from protocols.common import manifest, outputs
 
 GOOD = "ok"
@@ -119,6 +120,13 @@ def perception_backends() -> Iterator[Finding]:
       yield Finding(GOOD if state.available else NOTE, f"{role} {name}", text)
 
 
+def model_weights() -> Iterator[Finding]:
+  """Which weights are on this machine; how to get the others."""
+  for topic, present, text in checkpoints.status():
+    text = f"{'present' if present else 'absent'}: {text}"
+    yield Finding(GOOD if present else NOTE, f"weights {topic}", text)
+
+
 def inputs(paths: Sequence[pathlib.Path]) -> Iterator[Finding]:
   """Reads inputs as a run would: clips, RGB-D folders, `.npz`, folders."""
   for path in paths:
@@ -185,5 +193,6 @@ def run(paths: Sequence[pathlib.Path]) -> list[Finding]:
     *environment(),
     *name_hazards(),
     *perception_backends(),
+    *model_weights(),
     *inputs(paths),
   ]

@@ -12,6 +12,7 @@ from absl.testing import absltest
 
 from perception import errors
 from perception.neural import checkpoints, weights
+from protocols import doctor
 
 _ENTRY = weights.Checkpoint(
   "org/model", "model.safetensors", "CC-BY-NC-4.0", ("config.json",)
@@ -130,6 +131,17 @@ class WeightsTest(absltest.TestCase):
     for name, present, remark in rows:
       self.assertFalse(present, name)
       self.assertRegex(remark, r"get it: \S")
+
+  def test_the_doctor_tells(self):
+    found = list(doctor.model_weights())
+    self.assertLen(found, len(checkpoints.ALL))
+    self.assertEqual({one.level for one in found}, {doctor.NOTE})
+    self.assertStartsWith(found[0].topic, "weights geometry da3")
+    self._write(self.root / "torch/hub/checkpoints", ("scaled_offline.pth",))
+    present = [one for one in doctor.model_weights() if one.level == "ok"]
+    self.assertEqual(
+      [one.topic for one in present], ["weights tracks cotracker3"]
+    )
 
 
 if __name__ == "__main__":
