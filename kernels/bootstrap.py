@@ -19,9 +19,10 @@ CPUs they are slower as well.)
 from __future__ import annotations
 
 import chex
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
+
+from kernels import bootstrap_bits
 
 
 def draw_units(key: Array, start: Array, size: Array) -> Array:
@@ -44,8 +45,7 @@ def draw_units(key: Array, start: Array, size: Array) -> Array:
   chex.assert_rank([start, size], 1)
   chex.assert_equal_shape([start, size])
   chex.assert_type([start, size], jnp.int32)
-  _require_threefry(key)
-  bits = jax.random.bits(key, start.shape, jnp.uint32)
+  bits = bootstrap_bits.random_bits(key, number=start.shape[0])
   return start + _multiply_high(bits, size.astype(jnp.uint32)).astype(jnp.int32)
 
 
@@ -131,9 +131,8 @@ def subsample(
   chex.assert_rank([stratum, quota], 1)
   chex.assert_equal_shape([stratum, quota])
   chex.assert_type([stratum, quota], jnp.int32)
-  _require_threefry(key)
   n = stratum.shape[0]
-  bits = jax.random.bits(key, (n,), jnp.uint32)
+  bits = bootstrap_bits.random_bits(key, number=n)
   order = jnp.lexsort((bits, stratum))
   first = jnp.searchsorted(stratum, stratum, side="left").astype(jnp.int32)
   # Strata are contiguous, so sorting permutes within each of them only.
@@ -149,12 +148,3 @@ def _multiply_high(a: Array, b: Array) -> Array:
   first = a_high * b_low + ((a_low * b_low) >> 16)
   second = (first & low) + a_low * b_high
   return a_high * b_high + (first >> 16) + (second >> 16)
-
-
-def _require_threefry(key: Array) -> None:
-  kind = str(jax.random.key_impl(key))
-  if kind != "threefry2x32":
-    raise ValueError(
-      f"key of kind {kind!r}: replicates would depend on the batch size; use"
-      " jax.random.key(seed, impl='threefry2x32')"
-    )

@@ -7,7 +7,8 @@ The statistic is the same everywhere: CMG, SSP and Overall of 18 systems over
 within four strata. Data is made here with the composition of
 specs/egogeneval.md sections 1.2 and 1.3; only shapes matter for time.
 
-Baselines: (1) drawing the same indices with our generator and with NumPy's;
+Baselines: (1) drawing as many random numbers and nothing else, with
+`jax.random.bits`, with NumPy's default generator, and with our own words;
 (2) a loop over replicates in NumPy, all systems at once; (3) the best NumPy
 formulation known to us: draws to counts with one `bincount` per stratum and
 batch, then one matrix product, float32 like ours; (4) `scipy.stats.bootstrap`
@@ -19,14 +20,15 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
-from kernels import bootstrap
+from kernels import bootstrap_bits
 from protocols.common import timing
 from protocols.common.timing import Row
 from protocols.statistics import engine, plan
@@ -64,15 +66,22 @@ def run(*, quick: bool) -> list[Row]:
   )
   sampler = engine.Sampler(planned, dtype="float32", batch=4096)
   ours = functools.partial(_drain, sampler, replicates)
-  draws = _draw_only(planned, replicates)
+  draws = _draws(planned, replicates, standard=True)
+  own_draws = _draws(planned, replicates, standard=False)
   best = functools.partial(numpy_matmul, planned, replicates)
   loop = functools.partial(numpy_loop, table, min(replicates, _LOOP_REPLICATES))
   numpy_draws = functools.partial(_numpy_draws, planned, replicates)
   cold = _seconds(ours)
-  jax.block_until_ready(draws())
+  jax.block_until_ready((draws(), own_draws()))
   # Interleaved, so that a busy machine slows all of them alike.
   times = _interleaved(
-    {"ours": ours, "draws": draws, "numpy draws": numpy_draws, "best": best},
+    {
+      "ours": ours,
+      "draws": draws,
+      "own draws": own_draws,
+      "numpy draws": numpy_draws,
+      "best": best,
+    },
     repeats=3 if quick else 7,
   )
   loop_s = _seconds(loop) * replicates / min(replicates, _LOOP_REPLICATES)
@@ -80,31 +89,35 @@ def run(*, quick: bool) -> list[Row]:
     f"{replicates} replicates x {SYSTEMS} systems x {len(table.cases)} cases"
   )
   units = planned.streams[0].num_units
-  warm = times["ours"]
+  ours_t, draws_t = times["ours"], times["draws"]
+  own_t, numpy_t = times["own draws"], times["numpy draws"]
+  best_t = times["best"]
   rows = [
     Row(
       f"scene bootstrap, {size}: against the draws alone",
       cold,
-      warm,
-      times["draws"],
-      "our generator, the same indices and nothing else",
-      f"ratio to the draws alone {warm / times['draws']:.2f};"
-      f" NumPy draws them in {times['numpy draws'] * 1e3:.0f} ms,"
-      f" ratio {warm / times['numpy draws']:.2f}; {units} clusters",
+      ours_t.wall,
+      draws_t.wall,
+      "jax.random.bits, as many words and nothing else",
+      f"{ours_t.wall / draws_t.wall:.2f} times these draws; in CPU time"
+      f" {ours_t.cpu * 1e3:.0f} ms: {ours_t.cpu / draws_t.cpu:.2f} times"
+      f" jax.random.bits, {ours_t.cpu / numpy_t.cpu:.2f} times NumPy's draws,"
+      f" {ours_t.cpu / own_t.cpu:.2f} times our own words; {units} clusters",
     ),
     Row(
       "scene bootstrap: against a loop over replicates",
       None,
-      warm,
+      ours_t.wall,
       loop_s,
       f"NumPy, systems vectorised, scaled from {_LOOP_REPLICATES} replicates",
     ),
     Row(
       "scene bootstrap: against the best NumPy",
       None,
-      warm,
-      times["best"],
+      ours_t.wall,
+      best_t.wall,
       "bincount per stratum, then one float32 matrix product",
+      f"CPU time {ours_t.cpu * 1e3:.0f} and {best_t.cpu * 1e3:.0f} ms",
     ),
     _against_scipy(table, replicates),
   ]
@@ -151,14 +164,25 @@ def _seconds(function: Callable[[], object]) -> float:
   return time.perf_counter() - start
 
 
+class _Time(NamedTuple):
+  """Best of several calls: wall seconds, and CPU seconds of all threads."""
+
+  wall: float
+  cpu: float
+
+
 def _interleaved(
-  functions: dict[str, Callable[[], object]], *, repeats: int
-) -> dict[str, float]:
-  """Best time of each function; every round runs all of them."""
-  best = dict.fromkeys(functions, np.inf)
+  functions: Mapping[str, Callable[[], object]], *, repeats: int
+) -> dict[str, _Time]:
+  """Best times of each function; every round runs all of them."""
+  best = dict.fromkeys(functions, _Time(np.inf, np.inf))
   for _ in range(repeats):
     for name, function in functions.items():
-      best[name] = min(best[name], _seconds(function))
+      start = time.process_time()
+      wall = _seconds(function)
+      cpu = time.process_time() - start
+      before = best[name]
+      best[name] = _Time(min(before.wall, wall), min(before.cpu, cpu))
   return best
 
 
@@ -171,21 +195,31 @@ def _drain(sampler: engine.Sampler, replicates: int) -> np.ndarray:
   return np.concatenate(parts)[:replicates]
 
 
-def _draw_only(planned: Plan, replicates: int) -> Callable[[], object]:
-  """The indices of all replicates, in blocks like ours; sums are kept."""
-  stream = planned.streams[0]
-  start, size = jnp.asarray(stream.start), jnp.asarray(stream.size)
+def _draws(
+  planned: Plan, replicates: int, *, standard: bool
+) -> Callable[[], object]:
+  """The words of all replicates, in blocks like ours; sums are kept.
+
+  Args:
+    planned: the plan.
+    replicates: number of replicates.
+    standard: use `jax.random.bits` instead of our own words.
+  """
+  number = len(planned.streams[0].start)
   key = jax.random.fold_in(jax.random.key(_SEED, impl="threefry2x32"), 0)
   blocks = -(-replicates // engine.BLOCK)
 
-  def block(number: jax.Array) -> jax.Array:
-    rows = number * np.uint32(engine.BLOCK) + jnp.arange(
+  def words(row: jax.Array) -> jax.Array:
+    own = jax.random.fold_in(key, row)
+    if standard:
+      return jax.random.bits(own, (number,), jnp.uint32)
+    return bootstrap_bits.random_bits(own, number=number)
+
+  def block(start: jax.Array) -> jax.Array:
+    rows = start * np.uint32(engine.BLOCK) + jnp.arange(
       engine.BLOCK, dtype=jnp.uint32
     )
-    units = jax.vmap(
-      lambda r: bootstrap.draw_units(jax.random.fold_in(key, r), start, size)
-    )(rows)
-    return jnp.sum(units, axis=1)
+    return jnp.sum(jax.vmap(words)(rows), axis=1)
 
   numbers = jnp.arange(blocks, dtype=jnp.uint32)
   compiled = jax.jit(lambda n: jax.lax.map(block, n))
@@ -307,9 +341,11 @@ def _against_scipy(table: CaseTable, replicates: int) -> Row:
   return Row(
     f"case bootstrap of one mean, {len(table.cases)} cases",
     cold,
-    times["ours"],
-    times["scipy"],
+    times["ours"].wall,
+    times["scipy"].wall,
     "scipy.stats.bootstrap, vectorised, batches of 512, percentile",
+    f"CPU time {times['ours'].cpu * 1e3:.0f} and"
+    f" {times['scipy'].cpu * 1e3:.0f} ms",
   )
 
 

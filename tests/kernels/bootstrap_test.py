@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 from absl.testing import absltest, parameterized
+from jax.extend.random import threefry_2x32
 
-from kernels import bootstrap
+from kernels import bootstrap, bootstrap_bits
 
 SIZES = (3, 1, 6)
 
@@ -35,6 +36,17 @@ def counts(k: jax.Array) -> jax.Array:
 
 _COUNTS = jax.jit(counts)
 _UNITS = jax.jit(lambda k: bootstrap.draw_units(k, *strata()))
+
+
+class BitsTest(parameterized.TestCase):
+  @parameterized.parameters(1, 7, 64)
+  def test_equals_the_cipher_of_jax(self, number: int) -> None:
+    words = jax.random.key_data(key(11))
+    count = jnp.arange(number + number % 2, dtype=jnp.uint32)
+    np.testing.assert_array_equal(
+      bootstrap_bits.random_bits(key(11), number=number),
+      threefry_2x32(words, count)[:number],
+    )
 
 
 class DrawTest(parameterized.TestCase):
@@ -79,7 +91,7 @@ class DrawTest(parameterized.TestCase):
   def test_draws_are_the_upper_half_of_a_product(self) -> None:
     # Python integers as the oracle for the product without 64 bits.
     start, size = jnp.zeros(64, jnp.int32), jnp.full(64, 2**31 - 7, jnp.int32)
-    bits = np.asarray(jax.random.bits(key(5), (64,), jnp.uint32))
+    bits = np.asarray(bootstrap_bits.random_bits(key(5), number=64))
     np.testing.assert_array_equal(
       bootstrap.draw_units(key(5), start, size),
       [(int(b) * (2**31 - 7)) >> 32 for b in bits],
