@@ -47,16 +47,24 @@ def mean_plus_worst(values: Sequence[float], worst_weight: float) -> float:
   return (1.0 - worst_weight) * mean(values) + worst_weight * min(values)
 
 
+def rows_of_cases(keys: Sequence[evidence.StepKey]) -> dict[str, list[int]]:
+  """Row numbers of every case in step order, cases sorted."""
+  steps: dict[str, dict[int, int]] = {}
+  for row, key in enumerate(keys):
+    steps.setdefault(key.case_id, {})[key.step] = row
+  return {
+    case: [found[step] for step in sorted(found)]
+    for case, found in sorted(steps.items())
+  }
+
+
 def by_case(
   keys: Sequence[evidence.StepKey], values: Sequence[float]
 ) -> dict[str, list[float]]:
   """Step values grouped by case, in step order, cases sorted."""
-  steps: dict[str, dict[int, float]] = {}
-  for key, value in zip(keys, values, strict=True):
-    steps.setdefault(key.case_id, {})[key.step] = float(value)
   return {
-    case: [found[step] for step in sorted(found)]
-    for case, found in sorted(steps.items())
+    case: [float(values[row]) for row in rows]
+    for case, rows in rows_of_cases(keys).items()
   }
 
 
@@ -120,16 +128,16 @@ def cmg_summary(
     `num_valid_steps`, and the same for the columns `dir` and `gated`.
   """
   used = [i for i in range(len(keys)) if scores.valid[i]]
-  kept = [keys[i] for i in used]
-  summary: dict[str, Any] = {"num_valid_steps": len(kept)}
+  grouped = rows_of_cases([keys[i] for i in used])
+  summary: dict[str, Any] = {"num_valid_steps": len(used)}
   for name, column in (
     ("cmg", scores.score),
     ("dir", scores.direction),
     ("gated", scores.gated),
   ):
+    values = column[used].tolist()
     cases = {
-      case: mean(values)
-      for case, values in by_case(kept, [column[i] for i in used]).items()
+      case: mean(values[row] for row in rows) for case, rows in grouped.items()
     }
     found = protocol_means(
       cases, source="cmg evidence", require_all=require_all
@@ -148,14 +156,16 @@ def case_pillars(
   limits: constants.Constants,
 ) -> dict[str, dict[str, float]]:
   """Mean-plus-worst of each pillar, per case."""
-  columns = (scores.presence, scores.spatial, scores.integrity)
-  grouped = [by_case(keys, column.tolist()) for column in columns]
+  columns = [
+    column.tolist()
+    for column in (scores.presence, scores.spatial, scores.integrity)
+  ]
   return {
     case: {
-      name: mean_plus_worst(values[case], limits.worst_weight)
-      for name, values in zip(PILLARS, grouped, strict=True)
+      name: mean_plus_worst([values[row] for row in rows], limits.worst_weight)
+      for name, values in zip(PILLARS, columns, strict=True)
     }
-    for case in grouped[0]
+    for case, rows in rows_of_cases(keys).items()
   }
 
 

@@ -47,8 +47,8 @@ def run(*, quick: bool) -> list[timing.Row]:
   parse_s = time.perf_counter() - start
   limits = constants.RELEASED
 
-  def ours() -> list[float]:
-    return _scores(rows, limits)
+  def ours() -> list[tuple[float, float]]:
+    return _scores(rows, len(texts), limits)
 
   start = time.perf_counter()
   baseline = [_baseline_ssp(row) for row in rows[1]]
@@ -77,13 +77,19 @@ def run(*, quick: bool) -> list[timing.Row]:
 
 def _scores(
   rows: tuple[list[evidence.CmgEvidence], list[evidence.SspEvidence]],
+  systems: int,
   limits: constants.Constants,
-) -> list[float]:
+) -> list[tuple[float, float]]:
+  """(CMG, SSP) of every system: one batch, then one aggregation each."""
   cmg = scoring.score_cmg(rows[0], limits)
   ssp = scoring.score_ssp(rows[1], limits)
-  cmg_total = aggregate.cmg_summary([r.key for r in rows[0]], cmg)
-  ssp_total = aggregate.ssp_summary([r.key for r in rows[1]], ssp, (), limits)
-  return [cmg_total["cmg"], ssp_total["ssp"]]
+  found = []
+  for part in np.split(np.arange(len(rows[0])), systems):
+    keys = [rows[0][i].key for i in part]
+    cmg_total = aggregate.cmg_summary(keys, cmg.take(part))
+    ssp_total = aggregate.ssp_summary(keys, ssp.take(part), (), limits)
+    found.append((cmg_total["cmg"], ssp_total["ssp"]))
+  return found
 
 
 def _step_ids(share: int) -> list[str]:
