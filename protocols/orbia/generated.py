@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,21 +185,6 @@ def cases_from_folder(
     system = folder.resolve().name if parent == "." else parent
     found.append(OrbiaCase(system, by_id[path.stem], path, group, profile))
   return manifest.unique(found, source=str(folder))
-
-
-def missing_cases(
-  found: Iterable[OrbiaCase], cases: Sequence[PublicCase]
-) -> list[tuple[str, PublicCase]]:
-  """(model, case) of the data set without a video."""
-  systems: dict[str, set[str]] = {}
-  for case in found:
-    systems.setdefault(case.system, set()).add(case.case_id)
-  return [
-    (system, case)
-    for system, have in sorted(systems.items())
-    for case in cases
-    if case.case_id not in have
-  ]
 
 
 def wanted_frames(

@@ -285,11 +285,6 @@ def case_value(values: NDArray[np.float64], *, c: Constants) -> float | None:
   return None
 
 
-def small_for_lookup(views: Views, *, video_size: Sequence[int]) -> bool:
-  """Whether the released patch lookup fails: video below the depth grid."""
-  return bool(np.any(views.sizes > np.asarray(video_size)))
-
-
 def feature_group(values: NDArray[np.float64], *, c: Constants) -> float | None:
   """Feature value of a group (7.5, 15.3)."""
   return group_mean(values, by_pair=c.feature_pairs)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from kernels import camera, zbuffer
 from perception import observation, roles
-from protocols.orbia.views import scale_intrinsics
 
 NAME = "point_splats"
 _MAX_POINTS = 1 << 19
@@ -85,16 +84,6 @@ class PointSplats:
       pictures.append(np.asarray(picture))
       covered.append(np.asarray(filled))
     return np.stack(pictures), np.stack(covered)
-
-
-def view_intrinsics(
-  intrinsics: NDArray[np.floating[Any]],
-  *,
-  depth_size: tuple[int, int],
-  size: tuple[int, int],
-) -> NDArray[np.floating[Any]]:
-  """Intrinsics of views of another size than the depth grid."""
-  return scale_intrinsics(intrinsics, from_size=depth_size, to_size=size)
 
 
 @functools.partial(jax.jit, static_argnames=("stride",))

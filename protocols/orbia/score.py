@@ -30,7 +30,6 @@ from protocols.orbia.perceive import Perception, PerceptionConfig
 
 PROTOCOL = "orbia"
 AUTO = "auto"
-_PAIR_COUNTS = ("same_pairs", "different_pairs")
 
 
 def score_case(
