@@ -15,7 +15,7 @@ throughout. Source: specs/orbia.md section 10.2.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -228,10 +228,10 @@ def align(earlier: Chunk, later: Chunk) -> Similarity:
   return fit_robust(source, target, weight[valid])
 
 
-def join(chunks: Sequence[Chunk], ranges: Sequence[tuple[int, int]]) -> Chunk:
-  """One reconstruction in the first chunk's frame and scale.
-
-  Where chunks overlap, the later one supplies the frame.
+def chain(
+  chunks: Sequence[Chunk], ranges: Sequence[tuple[int, int]]
+) -> list[Similarity]:
+  """From every chunk to the first, by the frames that neighbours share.
 
   Args:
     chunks: in the order of the clip.
@@ -249,7 +249,39 @@ def join(chunks: Sequence[Chunk], ranges: Sequence[tuple[int, int]]) -> Chunk:
       found=f"lengths {[len(chunk) for chunk in chunks]}",
       expected=f"lengths {lengths}",
     )
-  parts = list(_moved(chunks, ranges))
+  totals = [Similarity.identity()]
+  for row in range(1, len(chunks)):
+    shared = ranges[row - 1][1] - ranges[row][0]
+    before = chunks[row - 1]
+    step = align(
+      before.rows(len(before) - shared, len(before)),
+      chunks[row].rows(0, shared),
+    )
+    totals.append(totals[-1].after(step))
+  return totals
+
+
+def join(
+  chunks: Sequence[Chunk],
+  ranges: Sequence[tuple[int, int]],
+  totals: Sequence[Similarity],
+) -> Chunk:
+  """One reconstruction in the first chunk's frame and scale.
+
+  Where chunks overlap, the later one supplies the frame.
+
+  Args:
+    chunks: in the order of the clip.
+    ranges: their frame ranges.
+    totals: from every chunk to the first, as from `chain`.
+  """
+  ends = [start for start, _ in ranges[1:]] + [ranges[-1][1]]
+  parts = [
+    chunk.rows(0, end - start).moved(total)
+    for chunk, (start, _), end, total in zip(
+      chunks, ranges, ends, totals, strict=True
+    )
+  ]
   confidences = [part.confidence for part in parts]
   return Chunk(
     np.concatenate([part.depth for part in parts]),
@@ -259,23 +291,3 @@ def join(chunks: Sequence[Chunk], ranges: Sequence[tuple[int, int]]) -> Chunk:
     if any(c is None for c in confidences)
     else np.concatenate([c for c in confidences if c is not None]),
   )
-
-
-def _moved(
-  chunks: Sequence[Chunk], ranges: Sequence[tuple[int, int]]
-) -> Iterator[Chunk]:
-  """Each chunk in the first one's frame, without what the next supplies."""
-  total = Similarity.identity()
-  for row, (chunk, (start, stop)) in enumerate(
-    zip(chunks, ranges, strict=True)
-  ):
-    if row:
-      shared = ranges[row - 1][1] - start
-      before = chunks[row - 1]
-      step = align(
-        before.rows(len(before) - shared, len(before)), chunk.rows(0, shared)
-      )
-      total = total.after(step)
-    last = row + 1 == len(chunks)
-    end = stop if last else ranges[row + 1][0]
-    yield chunk.rows(0, end - start).moved(total)

@@ -12,19 +12,20 @@ Conversions at this edge: camera-to-world re-based on the first frame, rigid by
 SVD; principal point -0.5; confidence stored as the network's minus 1 (>= 0);
 depth is camera-axis Z, in metres for the nested model and for the metric model
 with a known focal length. With known cameras the result is in their frame and
-unit. Loop closure between chunks is not done; `settings` says so, and for that
-reason the joint and streaming class is not comparable with published tables.
+unit. Loops between chunks are closed with any features backend, not with the
+published SALAD descriptors; for that reason the joint and streaming class is
+not comparable with published tables.
 """  # noqa: E501
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from perception import errors, observation, roles
+from perception import errors, observation, registry, roles
 from perception.degenerate import DegenerateError
 from perception.neural import (
   chunk_alignment,
@@ -33,6 +34,7 @@ from perception.neural import (
   da3_network,
   handoff,
   identity,
+  loop_closure,
   runtime,
 )
 
@@ -75,6 +77,8 @@ class DepthAnything3:
     overlap: int = 30,
     seed: int = 0,
     camera_unit: str = "arbitrary",
+    loop_features: str = "",
+    loop_settings: Mapping[str, Any] | None = None,
   ) -> None:
     """Loads the network.
 
@@ -93,6 +97,9 @@ class DepthAnything3:
       overlap: frames that consecutive chunks share.
       seed: of the draws inside the network.
       camera_unit: unit of known cameras, `metre` or `arbitrary`.
+      loop_features: features backend whose pooled descriptors find frames to
+        close loops between chunks; empty: no loop closure.
+      loop_settings: of that backend.
 
     Raises:
       InputError: a bad setting, or the weights are not here.
@@ -121,12 +128,17 @@ class DepthAnything3:
     self._chunking = {"chunk": chunk, "overlap": overlap}
     self._joint_limit = joint_limit
     self._camera_unit = camera_unit
+    self._loop_features: roles.FeaturesBackend | None = None
+    if loop_features:
+      self._loop_features = registry.get(
+        "features", loop_features, **(loop_settings or {})
+      )
     settings = {
       "model": model,
       "process_res": process_res,
       "process_res_method": process_res_method,
       "joint_limit": joint_limit,
-      "loop_closure": False,
+      "loop_closure": loop_features,
       "camera_unit": camera_unit,
       **self._options,
       **self._chunking,
@@ -167,10 +179,7 @@ class DepthAnything3:
     if len(images) <= self._joint_limit:
       part, metric = self._part(images)
     else:
-      ranges = chunk_alignment.plan(len(images), **self._chunking)
-      parts = [self._part(images[start:stop]) for start, stop in ranges]
-      part = chunk_alignment.join([part for part, _ in parts], ranges)
-      metric = parts[0][1]
+      part, metric = self._streamed(frames, images)
     part = dataclasses.replace(part, c2w=conventions.rebase(part.c2w))
     return self._geometry(frames, part, "metre" if metric else "arbitrary")
 
@@ -237,6 +246,50 @@ class DepthAnything3:
   def _part(self, images: np.ndarray) -> tuple[chunk_alignment.Chunk, bool]:
     raw = self._run(images)
     return _part_of(raw), raw.metric
+
+  def _streamed(
+    self, frames: roles.FrameSource, images: np.ndarray
+  ) -> tuple[chunk_alignment.Chunk, bool]:
+    """Chunks, aligned along the chain and, if asked, across loops."""
+    ranges = chunk_alignment.plan(len(images), **self._chunking)
+    found = [self._part(images[start:stop]) for start, stop in ranges]
+    chunks = [chunk for chunk, _ in found]
+    totals = chunk_alignment.chain(chunks, ranges)
+    if self._loop_features is not None:
+      descriptors = self._loop_features.extract(frames).pooled
+      pairs = loop_closure.alike(descriptors, ranges)
+      loops = [self._loop(images, chunks, ranges, pair) for pair in pairs]
+      totals = loop_closure.refine(totals, loops)
+    return chunk_alignment.join(chunks, ranges, totals), found[0][1]
+
+  def _loop(
+    self,
+    images: np.ndarray,
+    chunks: Sequence[chunk_alignment.Chunk],
+    ranges: Sequence[tuple[int, int]],
+    pair: tuple[int, int],
+  ) -> loop_closure.Loop:
+    """Two chunks tied by a joint pass over frames around a pair."""
+    owners = [loop_closure.chunk_of(frame, ranges) for frame in pair]
+    spans = [
+      loop_closure.window(frame, ranges[owner])
+      for frame, owner in zip(pair, owners, strict=True)
+    ]
+    joint, _ = self._part(
+      np.concatenate([images[start:stop] for start, stop in spans])
+    )
+    steps, row = [], 0
+    for (start, stop), owner in zip(spans, owners, strict=True):
+      first = ranges[owner][0]
+      steps.append(
+        chunk_alignment.align(
+          chunks[owner].rows(start - first, stop - first),
+          joint.rows(row, row + stop - start),
+        )
+      )
+      row += stop - start
+    step = steps[0].after(loop_closure.inverse(steps[1]))
+    return loop_closure.Loop(owners[0], owners[1], step)
 
   def _with_cameras(
     self,

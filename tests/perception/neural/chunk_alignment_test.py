@@ -51,6 +51,10 @@ def _cut(world, ranges, rng):
   ]
 
 
+def _joined(chunks, ranges):
+  return ca.join(chunks, ranges, ca.chain(chunks, ranges))
+
+
 class PlanTest(parameterized.TestCase):
   def test_published_example(self):
     self.assertEqual(
@@ -160,7 +164,7 @@ class ChunkTest(parameterized.TestCase):
   def test_joined_equals_whole(self, count, chunk, overlap):
     world = _world(count)
     ranges = ca.plan(count, chunk=chunk, overlap=overlap)
-    joined = ca.join(_cut(world, ranges, np.random.default_rng(7)), ranges)
+    joined = _joined(_cut(world, ranges, np.random.default_rng(7)), ranges)
     np.testing.assert_allclose(joined.c2w, world.c2w, atol=1e-5)
     np.testing.assert_allclose(joined.depth, world.depth, rtol=1e-5)
     np.testing.assert_array_equal(joined.confidence, world.confidence)
@@ -169,7 +173,7 @@ class ChunkTest(parameterized.TestCase):
   def test_without_confidence(self):
     world = dataclasses.replace(_world(), confidence=None)
     ranges = ca.plan(9, chunk=5, overlap=2)
-    joined = ca.join(_cut(world, ranges, np.random.default_rng(8)), ranges)
+    joined = _joined(_cut(world, ranges, np.random.default_rng(8)), ranges)
     self.assertIsNone(joined.confidence)
     np.testing.assert_allclose(joined.c2w, world.c2w, atol=1e-5)
 
@@ -179,7 +183,7 @@ class ChunkTest(parameterized.TestCase):
     chunks = _cut(world, ranges, np.random.default_rng(9))
     chunks[1].depth[:, :6] *= 1.5
     chunks[1].confidence[:, :6] = 1e-3
-    joined = ca.join(chunks, ranges)
+    joined = _joined(chunks, ranges)
     np.testing.assert_allclose(joined.c2w, world.c2w, atol=1e-5)
 
   def test_nothing_shared(self):
@@ -188,12 +192,12 @@ class ChunkTest(parameterized.TestCase):
     chunks = _cut(world, ranges, np.random.default_rng(10))
     chunks[1].depth[:] = np.nan
     with self.assertRaises(DegenerateError):
-      ca.join(chunks, ranges)
+      _joined(chunks, ranges)
 
   def test_lengths_must_fit(self):
     world = _world()
     with self.assertRaisesRegex(errors.InputError, "lengths"):
-      ca.join([world.rows(0, 5), world.rows(3, 8)], [(0, 5), (3, 9)])
+      ca.chain([world.rows(0, 5), world.rows(3, 8)], [(0, 5), (3, 9)])
 
 
 class RecordedReplayTest(absltest.TestCase):
@@ -219,7 +223,7 @@ class RecordedReplayTest(absltest.TestCase):
     ranges = ca.plan(20, chunk=8, overlap=3)
     self.assertLen(ranges, 4)
     chunks = _cut(self.world, ranges, np.random.default_rng(0))
-    joined = ca.join(chunks, ranges)
+    joined = _joined(chunks, ranges)
     np.testing.assert_allclose(joined.c2w, self.world.c2w, atol=1e-5)
     np.testing.assert_allclose(joined.depth, self.world.depth, rtol=1e-5)
 
@@ -235,7 +239,7 @@ class RecordedReplayTest(absltest.TestCase):
       bad = rng.uniform(size=chunk.depth.shape) < 0.05
       noise[bad] = np.exp(rng.uniform(-0.7, 0.7, np.count_nonzero(bad)))
       chunk.depth[:] *= noise
-    joined = ca.join(chunks, ranges)
+    joined = _joined(chunks, ranges)
     error = np.linalg.norm(
       joined.c2w[:, :3, 3] - self.world.c2w[:, :3, 3], axis=1
     )

@@ -134,7 +134,7 @@ class JointTest(parameterized.TestCase):
     self.assertTrue((geometry.confidence >= 0).all())
     self.assertEqual(geometry.provenance.weights_sha256, "random")
     self.assertFalse(backend.info.comparable_to_published)
-    self.assertFalse(backend.info.settings["loop_closure"])
+    self.assertEqual(backend.info.settings["loop_closure"], "")
 
   def test_equals_the_packages_own_inference(self):
     from depth_anything_3.api import DepthAnything3
@@ -235,6 +235,24 @@ class ChunkedTest(absltest.TestCase):
     # The first chunk supplies what it does not share, unscaled.
     first = _backend().reconstruct(utils.clip(clip.frames[:4]))
     np.testing.assert_allclose(geometry.depth[:2], first.depth[:2], rtol=1e-5)
+
+  def test_loops_between_chunks(self):
+    # There and back: the last frames show what the first did.
+    frames = utils.moving_square(5)
+    clip = utils.clip(np.concatenate([frames, frames[::-1]]))
+    backend = _backend(
+      joint_limit=4, chunk=4, overlap=2, loop_features="gradient_orientation"
+    )
+    with absltest.mock.patch.object(
+      backend, "_loop", wraps=backend._loop
+    ) as loop:
+      geometry = backend.reconstruct(clip)
+    self.assertGreater(loop.call_count, 0)
+    self.assertEqual(geometry.depth.shape, (10, 28, 56))
+    np.testing.assert_array_equal(geometry.c2w[0], np.eye(4))
+    self.assertEqual(
+      backend.info.settings["loop_closure"], "gradient_orientation"
+    )
 
 
 class CamerasTest(absltest.TestCase):
