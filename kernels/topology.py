@@ -15,6 +15,7 @@ from typing import NamedTuple
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from kernels import numerics
 
@@ -105,22 +106,27 @@ def pair_topology(
   chex.assert_shape([depth_target, depth_generated, present, matched], (count,))
   chex.assert_type([boxes_target, boxes_generated], float)
   matched = matched & present
-  pair = present[:, None] & present[None, :] & _upper(count)
-  both = pair & matched[:, None] & matched[None, :]
+  first, second = np.triu_indices(count, 1)
+  pair = present[first] & present[second]
+  both = pair & matched[first] & matched[second]
+  target, generated = box_centers(boxes_target), box_centers(boxes_generated)
   planar, coincident = _planar(
-    box_centers(boxes_target), box_centers(boxes_generated), both, min_offset
+    target[first] - target[second],
+    generated[first] - generated[second],
+    both,
+    min_offset,
   )
 
   def ratio(depth: jax.Array) -> tuple[jax.Array, jax.Array]:
     known = jnp.isfinite(depth)
     x = jnp.where(known, depth, 1.0)
-    mean = (jnp.abs(x)[:, None] + jnp.abs(x)[None, :]) * 0.5
+    mean = (jnp.abs(x[first]) + jnp.abs(x[second])) * 0.5
     floored = (
       mean + ratio_floor if floor_is_added else jnp.maximum(mean, ratio_floor)
     )
     # Padding may hold zeros in both places; 1 keeps the division finite.
     safe = jnp.where(floored > 0, floored, 1.0)
-    return (x[:, None] - x[None, :]) / safe, known[:, None] & known[None, :]
+    return (x[first] - x[second]) / safe, known[first] & known[second]
 
   ratio_target, known_target = ratio(depth_target)
   ratio_generated, known_generated = ratio(depth_generated)
@@ -153,17 +159,17 @@ def pair_topology(
   )
 
 
-def _upper(count: int) -> jax.Array:
-  index = jnp.arange(count)
-  return index[:, None] < index[None, :]
-
-
 def _planar(
-  target: jax.Array, generated: jax.Array, both: jax.Array, min_offset: float
+  u: jax.Array, v: jax.Array, both: jax.Array, min_offset: float
 ) -> tuple[jax.Array, jax.Array]:
-  """Planar score of every pair (0 outside `both`) and coincident targets."""
-  u = target[:, None, :] - target[None, :, :]
-  v = generated[:, None, :] - generated[None, :, :]
+  """Planar score of every pair (0 outside `both`) and coincident targets.
+
+  Args:
+    u: [pairs, 2] offsets between target centres.
+    v: [pairs, 2] offsets between generated centres.
+    both: [pairs] bool, both ends matched.
+    min_offset: shortest offset with a direction.
+  """
   length_u = numerics.safe_norm(u, axis=-1)
   length_v = numerics.safe_norm(v, axis=-1)
   coincident = length_u < min_offset

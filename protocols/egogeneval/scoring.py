@@ -24,7 +24,7 @@ from perception.errors import InputError
 from protocols.egogeneval import constants, evidence
 
 Array = NDArray[np.float64]
-_MIN_OBJECTS = 12
+_MIN_OBJECTS = 4
 _MIN_ROWS = 16
 
 
