@@ -84,6 +84,7 @@ def write(
         case=record,
         title=board.title,
         view=view,
+        raw=views.raw_lines(entries.read_line(entry)),
         plans=[*view.plans, *found.plans],
         shots=[
           _placed(shot, number, folder, options.embed) for shot in found.shots

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from protocols.common.records import Record, plain
+from protocols.common.records import Record
 from protocols.report import charts
 from protocols.report.boards import Column
 from protocols.report.charts import LineChart, Plan
@@ -86,7 +86,6 @@ class CaseView:
     facts: tables of numbers and texts.
     events: (frame, caption) worth a picture.
     rows: frames that the record was measured on; None if it does not say.
-    raw: the whole record as indented JSON.
   """
 
   tiles: tuple[Tile, ...]
@@ -97,7 +96,6 @@ class CaseView:
   facts: tuple[Facts, ...]
   events: tuple[tuple[int, str], ...]
   rows: int | None
-  raw: str
 
 
 def build(
@@ -145,10 +143,22 @@ def build(
       for name, peak in peaks.items()
     ),
     rows=None if frames is None else int(frames),
-    raw=json.dumps(
-      plain(dataclasses.asdict(record)), indent=1, ensure_ascii=False
-    ),
   )
+
+
+def raw_lines(line: bytes) -> str:
+  """A record's line of JSON as one line for each field and each detail."""
+  content = json.loads(line)
+  details = content.pop("details")
+  lines = [
+    *(f"{json.dumps(k)}: {_compact(v)}" for k, v in content.items()),
+    *(f'"details.{k}": {_compact(v)}' for k, v in details.items()),
+  ]
+  return "\n".join(lines)
+
+
+def _compact(value: Any) -> str:
+  return json.dumps(value, ensure_ascii=False)
 
 
 def _title(component: str) -> str:
@@ -168,8 +178,8 @@ def number(value: Any) -> str:
 def _tile(record: Record, column: Column) -> Tile:
   value = record.values.get(column.key)
   text = "none" if value is None else f"{value:.{column.digits}f}"
-  way = "lower" if column.lower_is_better else "higher"
-  return Tile(column.label, text, f"{column.about} {way} is better".lower())
+  way = "Lower" if column.lower_is_better else "Higher"
+  return Tile(column.label, text, f"{column.about} {way} is better.")
 
 
 def _numbers(title: str, values: Mapping[str, Any]) -> Facts:

@@ -20,7 +20,7 @@ from protocols.report.entries import Entry
 from protocols.report.sources import Run, Study
 
 _LOWER = True
-_COLUMNS: Mapping[str, tuple[Column, ...]] = {
+COLUMNS: Mapping[str, tuple[Column, ...]] = {
   "pdi": (
     Column("pdi", "PDI", "Perspective distortion index.", _LOWER),
     Column("scale", "Scale-depth", "1/Z scale residual.", _LOWER),
@@ -78,7 +78,7 @@ def build(run: Run) -> CaseTable:
   Returns:
     The table; cases without a value in the main score follow the failures.
   """
-  every = _COLUMNS[run.protocol]
+  every = COLUMNS[run.protocol]
   columns = tuple(
     c for c in every if any(_finite(e.values.get(c.key)) for e in run.entries)
   )

@@ -96,10 +96,10 @@ def style(cell: Any, *, grid: str = "both") -> None:
     label.set_fontsize(9)
 
 
-def label(name: str) -> str:
+def label(name: str, *, limit: int = _NAME_LIMIT) -> str:
   """A name from outside, short, without markup or control characters."""
   text = "".join(c if c.isprintable() and c != "$" else "?" for c in name)
-  return text if len(text) <= _NAME_LIMIT else text[: _NAME_LIMIT - 1] + "…"
+  return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def legend(cell: Any, **options: Any) -> None:

@@ -87,13 +87,21 @@ def read_record(entry: Entry) -> Record:
   Raises:
     InputError: if the file changed meanwhile.
   """
+  return _parse(read_line(entry), entry.path, entry.number)
+
+
+def read_line(entry: Entry) -> bytes:
+  """The line of an entry as it stands in its file.
+
+  Raises:
+    InputError: if the file cannot be read.
+  """
   try:
     with open(entry.path, "rb") as stream:
       stream.seek(entry.offset)
-      line = stream.read(entry.length)
+      return stream.read(entry.length)
   except OSError as error:
     raise _unreadable(entry.path, error) from error
-  return _parse(line, entry.path, entry.number)
 
 
 def systems_of(entries: Sequence[Entry]) -> list[str]:

@@ -72,16 +72,18 @@ def _scatter(board: Board, folder: pathlib.Path) -> Picture | None:
           alpha=0.25,
         )
       )
-    axes.plot([x], [y], _MARKS[i % 6], color=tone, markersize=6)
-    axes.annotate(
-      drawing.label(row.system),
-      (x, y),
-      xytext=(6, 5),
-      textcoords="offset points",
-      fontsize=8,
-      color=drawing.MUTED if row.reference else drawing.INK,
-      parse_math=False,
-    )
+    size = 4 if row.reference else 7
+    axes.plot([x], [y], _MARKS[i % 6], color=tone, markersize=size)
+    if not row.reference:
+      axes.annotate(
+        drawing.label(row.system),
+        (x, y),
+        xytext=(7, 5),
+        textcoords="offset points",
+        fontsize=8,
+        color=drawing.INK,
+        parse_math=False,
+      )
   axes.set_xlabel("CMG: camera motion executed", color=drawing.INK)
   axes.set_ylabel("SSP: scene kept", color=drawing.INK)
   axes.margins(0.15)
@@ -96,7 +98,12 @@ def _scatter(board: Board, folder: pathlib.Path) -> Picture | None:
     folder,
     name="egogeneval_scatter",
     title="Camera against scene",
-    description=f"Scatter of {len(rows)} systems, CMG on x, SSP on y.{note}",
+    description=(
+      f"Scatter of {len(rows)} systems, CMG on x, SSP on y.{note} Grey marks"
+      " are published systems."
+      if any(row.reference for row in rows)
+      else f"Scatter of {len(rows)} systems, CMG on x, SSP on y.{note}"
+    ),
   )
 
 

@@ -47,7 +47,10 @@ def draw(study: Study, number: int, folder: pathlib.Path) -> list[Picture]:
     return [
       _intervals(
         rows,
-        [drawing.label(f"{r['contrast']}: {r['score']}") for r in rows],
+        [
+          drawing.label(f"{r['contrast']}: {r['score']}", limit=48)
+          for r in rows
+        ],
         [0 if _spans_zero(r) else 1 for r in rows],
         folder,
         name=f"study_{number}_paired",

@@ -37,6 +37,10 @@ from protocols.report.sources import Run, Study
 
 PAGE = "index.html"
 _STUDY_ROWS = 400
+_STUDY_COLUMNS = (
+  *("rank", "system", "contrast", "score", "protocol"),
+  *("point", "low", "high", "mean", "sd"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -290,12 +294,20 @@ def _write_tables(
   return list(texts)
 
 
+def _place(column: str) -> int:
+  """Columns of studies: what a row is about first, then point and interval."""
+  if column in _STUDY_COLUMNS:
+    return _STUDY_COLUMNS.index(column)
+  return len(_STUDY_COLUMNS)
+
+
 def _study(study: Study, number: int, folder: pathlib.Path) -> dict[str, Any]:
   """A study's part of the page."""
   rows = study.rows
+  names = {name for row in rows for name in row}
   columns = [
     name
-    for name in dict.fromkeys(name for row in rows for name in row)
+    for name in sorted(names, key=lambda n: (_place(n), n))
     if not any(isinstance(row.get(name), list | dict) for row in rows)
   ]
   pictures = figures_studies.draw(study, number, folder)
@@ -306,6 +318,9 @@ def _study(study: Study, number: int, folder: pathlib.Path) -> dict[str, Any]:
     "title": f"{study.kind}: {study.folder.resolve().name}",
     "pictures": [_shown(picture, "") for picture in pictures],
     "columns": columns,
+    "texts": [
+      c for c in columns if any(isinstance(row.get(c), str) for row in rows)
+    ],
     "total": len(rows),
     "rows": [[row.get(c) for c in columns] for row in rows[:_STUDY_ROWS]],
     "notes": notes,

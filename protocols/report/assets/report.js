@@ -232,7 +232,7 @@
         ...["Case", "First", "Second", "Difference"].map((t, i) => make("th", i ? { scope: "col" } : { scope: "col", class: "left" }, t))));
       const empty = make("p", { class: "muted" }, "No such case.");
       return make("div", {}, make("h4", {}, title), pairs.length
-        ? make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": title }, make("table", {}, head, body)) : empty);
+        ? make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": title }, make("table", {}, make("caption", { class: "hidden-text" }, title), head, body)) : empty);
     };
 
     const waterfall = (pairs, words) => {
