@@ -39,12 +39,15 @@ class ReferenceView:
     depth: float32 [h, w] metres, 0 = unknown.
     pose_c2w: the pose that the view shows.
     intrinsics: [3, 3] at (h, w).
+    native: the original image of a physical view. It is what a copy hands
+      out, so that a copied view has the very pixels of its source.
   """
 
   image: NDArray[np.uint8]
   depth: NDArray[np.float32]
   pose_c2w: NDArray[np.float64]
   intrinsics: NDArray[np.float64]
+  native: NDArray[np.uint8] | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,14 +75,18 @@ Reference = Callable[[ReferenceStep], ReferenceView]
 
 
 def physical_view(stored: frame_files.StoredFrame) -> ReferenceView:
-  """A physical view at the evaluator's reduced size."""
+  """A physical view at the evaluator's reduced size, with its original."""
   frame: frames.EvaluationFrame = stored.frame
   if frame.depth is None or frame.intrinsics is None:
     raise InputError(
       stored.image_path, "geometry", found="none", expected="depth and pose"
     )
   return ReferenceView(
-    frame.image, frame.depth, stored.pose_c2w, frame.intrinsics
+    frame.image,
+    frame.depth,
+    stored.pose_c2w,
+    frame.intrinsics,
+    stored.native,
   )
 
 

@@ -247,7 +247,7 @@ class _ReferenceGenerator:
     del work
     view = self._step(request.step)
     return Generated(
-      view.image,
+      view.image if view.native is None else view.native,
       view.depth,
       {"executed_pose_c2w": np.asarray(view.pose_c2w).tolist()},
     )

@@ -184,11 +184,11 @@ class RolloutTest(parameterized.TestCase):
     for (case, step), target, copied in zip(steps, oracle, copies, strict=True):
       np.testing.assert_array_equal(
         predictions.load_image(target.path),
-        frame_files.of_case(stored, step.target).frame.image,
+        frame_files.of_case(stored, step.target).native,
       )
       np.testing.assert_array_equal(
         predictions.load_image(copied.path),
-        frame_files.of_case(stored, case.inputs[0]).frame.image,
+        frame_files.of_case(stored, case.inputs[0]).native,
       )
 
   def test_nearest_input_never_takes_the_target(self):
@@ -196,8 +196,7 @@ class RolloutTest(parameterized.TestCase):
     stored = frame_files.read(self.root / "eval_frames.jsonl")
     content = manifest.read(self.root / "manifest.jsonl")
     inputs = [
-      frame_files.of_case(stored, ref).frame.image
-      for ref in content.cases[0].inputs
+      frame_files.of_case(stored, ref).native for ref in content.cases[0].inputs
     ]
     found = predictions.load_image(outputs[0].path)
     self.assertTrue(any(np.array_equal(found, image) for image in inputs))
