@@ -52,7 +52,7 @@ def _scatter(board: Board, folder: pathlib.Path) -> Picture | None:
     for row in board.rows
     if row.values.get("cmg") is not None and row.values.get("ssp") is not None
   ]
-  if not rows:
+  if all(row.reference for row in rows):
     return None
   made, axes = drawing.figure(height=4.4)
   for i, row in enumerate(rows):
@@ -162,13 +162,14 @@ def _response(
   for cell, unit, name in zip(
     cells, ("m", "deg"), ("translation, m", "rotation, degrees"), strict=True
   ):
-    top = 0.0
+    top, lowest, highest = 0.0, 0.0, 0.0
     for i, system in enumerate(systems):
       pairs = points[system, unit][:_POINTS_LIMIT]
       if not pairs:
         continue
       x, y = zip(*pairs, strict=True)
       top = max(top, *x)
+      lowest, highest = min(lowest, *y), max(highest, *y)
       cell.plot(
         x,
         y,
@@ -182,7 +183,10 @@ def _response(
       )
     cell.plot([0, top], [0, top], color=drawing.INK, linewidth=1)
     cell.axhline(0.0, color=drawing.MUTED, linewidth=0.8)
-    cell.set_ylim(-1.1 * top, 2.0 * top)
+    margin = 0.05 * (top or 1.0)
+    cell.set_ylim(
+      max(lowest, -top) - margin, min(max(highest, top), 2.0 * top) + margin
+    )
     cell.set_xlabel(f"requested {name}", color=drawing.INK)
     cell.set_ylabel("executed", color=drawing.INK)
   drawing.legend(cells[1], loc="upper left")

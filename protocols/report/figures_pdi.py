@@ -76,7 +76,13 @@ def _components(run: Run, board: Board, folder: pathlib.Path) -> Picture | None:
     parse_math=False,
   )
   axes.set_xlabel("mean PDI (lower is better)", color=drawing.INK)
-  drawing.legend(axes)
+  drawing.legend(
+    axes,
+    loc="lower left",
+    bbox_to_anchor=(0.0, 1.0),
+    ncols=3,
+    borderaxespad=0.2,
+  )
   best = rows[0]
   return drawing.finish(
     made,

@@ -18,6 +18,11 @@
   const isolated = (text) => make("bdi", {}, text);
   const shorten = (text, limit) => text.length > limit ? text.slice(0, limit - 1) + "…" : text;
   const fixed = (value, digits) => value === null ? "none" : value.toFixed(digits);
+  const signed = (value, digits) => {
+    const text = value.toFixed(digits);
+    const shown = value !== 0 && Number(text) === 0 ? value.toExponential(1) : text;
+    return (value > 0 ? "+" : "") + shown;
+  };
   const compare = (a, b) => {
     if (typeof a === "number" && typeof b === "number") return a - b;
     return String(a).localeCompare(String(b));
@@ -226,7 +231,7 @@
         body.append(make("tr", {}, name,
           make("td", {}, link(pair.i, fixed(pair.x, column.digits))),
           make("td", {}, link(pair.j, fixed(pair.y, column.digits))),
-          make("td", {}, (pair.d > 0 ? "+" : "") + pair.d.toFixed(column.digits))));
+          make("td", {}, signed(pair.d, column.digits))));
       }
       const head = make("thead", {}, make("tr", {},
         ...["Case", "First", "Second", "Difference"].map((t, i) => make("th", i ? { scope: "col" } : { scope: "col", class: "left" }, t))));
@@ -268,7 +273,7 @@
       const wins = pairs.filter((p) => p.gain > 0).length, losses = pairs.filter((p) => p.gain < 0).length;
       const mean = pairs.reduce((sum, p) => sum + p.d, 0) / pairs.length;
       const nameA = shorten(data.systems[first], 40), nameB = shorten(data.systems[second], 40);
-      const summary = make("p", {}, isolated(nameA), ` is better on ${wins} and worse on ${losses} of ${pairs.length} shared cases in ${column.label}; mean difference ${mean > 0 ? "+" : ""}${mean.toFixed(column.digits)} (first minus second, ${column.lower_is_better ? "lower" : "higher"} is better).`);
+      const summary = make("p", {}, isolated(nameA), ` is better on ${wins} and worse on ${losses} of ${pairs.length} shared cases in ${column.label}; mean difference ${signed(mean, column.digits)} (first minus second, ${column.lower_is_better ? "lower" : "higher"} is better).`);
       const children = [summary];
       if (without) children.push(make("p", { class: "small muted" }, `${without} shared cases are left out: one of the two has no score.`));
       const contrast = data.paired[`${data.systems[first]} - ${data.systems[second]}`];
