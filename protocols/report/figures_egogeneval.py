@@ -16,6 +16,8 @@ from protocols.report.sources import Run
 _MARKS = "os^Dvp"
 _BINS = ("small", "medium", "large")
 _POINTS_LIMIT = 4000
+_VECTOR_LIMIT = 500
+_UNITS = {"m": "translation, m", "deg": "rotation, degrees"}
 
 Steps = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 
@@ -146,7 +148,7 @@ def _response(
   """Requested against executed magnitude of every step."""
   systems = [r.system for r in board.rows if not r.reference][:8]
   points: dict[tuple[str, str], list[tuple[float, float]]] = {
-    (system, unit): [] for system in systems for unit in ("m", "deg")
+    (system, unit): [] for system in systems for unit in _UNITS
   }
   for (system, _), rows in steps.items():
     for row in rows:
@@ -156,40 +158,20 @@ def _response(
         continue
       sign = 1.0 if expected >= 0 else -1.0
       points[system, unit].append((sign * expected, sign * found))
-  if not any(points.values()):
+  units = [
+    unit for unit in _UNITS if any(points[system, unit] for system in systems)
+  ]
+  if not units:
     return None
-  made, cells = drawing.figure(width=10.0, height=3.8, columns=2)
-  for cell, unit, name in zip(
-    cells, ("m", "deg"), ("translation, m", "rotation, degrees"), strict=True
-  ):
-    top, lowest, highest = 0.0, 0.0, 0.0
-    for i, system in enumerate(systems):
-      pairs = points[system, unit][:_POINTS_LIMIT]
-      if not pairs:
-        continue
-      x, y = zip(*pairs, strict=True)
-      top = max(top, *x)
-      lowest, highest = min(lowest, *y), max(highest, *y)
-      cell.plot(
-        x,
-        y,
-        _MARKS[i % 6],
-        color=drawing.colour(i),
-        markersize=3,
-        alpha=0.55,
-        linestyle="none",
-        label=drawing.label(system),
-        rasterized=len(pairs) > 500,
-      )
-    cell.plot([0, top], [0, top], color=drawing.INK, linewidth=1)
-    cell.axhline(0.0, color=drawing.MUTED, linewidth=0.8)
-    margin = 0.05 * (top or 1.0)
-    cell.set_ylim(
-      max(lowest, -top) - margin, min(max(highest, top), 2.0 * top) + margin
-    )
-    cell.set_xlabel(f"requested {name}", color=drawing.INK)
+  made, grid = drawing.figure(
+    width=5.0 * len(units), height=3.8, columns=len(units)
+  )
+  cells = list(grid.flat) if hasattr(grid, "flat") else [grid]
+  for cell, unit in zip(cells, units, strict=True):
+    _response_cell(cell, {s: points[s, unit] for s in systems})
+    cell.set_xlabel(f"requested {_UNITS[unit]}", color=drawing.INK)
     cell.set_ylabel("executed", color=drawing.INK)
-  drawing.legend(cells[1], loc="upper left")
+  drawing.legend(cells[-1], loc="upper left")
   return drawing.finish(
     made,
     folder,
@@ -200,7 +182,36 @@ def _response(
       " rotations. The line is exact execution; below zero is the wrong"
       " direction. Points beyond twice the largest request are cut off."
     ),
-    wide=True,
+    wide=len(units) > 1,
+  )
+
+
+def _response_cell(
+  cell: Any, points: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
+  """(requested, executed) of each system, and the line of exact execution."""
+  top, lowest, highest = 0.0, 0.0, 0.0
+  for i, (system, found) in enumerate(points.items()):
+    pairs = found[:_POINTS_LIMIT]
+    x, y = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    top = max([top, *x])
+    lowest, highest = min([lowest, *y]), max([highest, *y])
+    cell.plot(
+      x,
+      y,
+      _MARKS[i % 6],
+      color=drawing.colour(i),
+      markersize=3,
+      alpha=0.55,
+      linestyle="none",
+      label=drawing.label(system),
+      rasterized=len(pairs) > _VECTOR_LIMIT,
+    )
+  cell.plot([0, top], [0, top], color=drawing.INK, linewidth=1)
+  cell.axhline(0.0, color=drawing.MUTED, linewidth=0.8)
+  margin = 0.05 * (top or 1.0)
+  cell.set_ylim(
+    max(lowest, -top) - margin, min(max(highest, top), 2.0 * top) + margin
   )
 
 

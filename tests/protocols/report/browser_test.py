@@ -211,6 +211,8 @@ class BrowserTest(parameterized.TestCase):
     self.assertFalse(page.locator(".filters").first.is_visible())
     self.assertFalse(page.locator("nav.top").is_visible())
     self.assertTrue(page.locator("tr.row").first.is_visible())
+    # Room for the rows that are not drawn would be empty paper.
+    self.assertFalse(page.locator("tr.space").last.is_visible())
 
   def test_of_five_thousand_cases_a_screenful_is_drawn(self):
     root = self.output.parent
