@@ -85,7 +85,7 @@ def write(
         title=board.title,
         view=view,
         raw=views.raw_lines(entries.read_line(entry)),
-        plans=[*view.plans, *found.plans],
+        plans=found.plans,
         shots=[
           _placed(shot, number, folder, options.embed) for shot in found.shots
         ],

@@ -12,7 +12,7 @@ from typing import Any
 from protocols.common.records import Record
 from protocols.report import charts
 from protocols.report.boards import Column
-from protocols.report.charts import LineChart, Plan
+from protocols.report.charts import LineChart
 
 _PDI_SERIES = {
   "scale": "Scale-depth residual",
@@ -80,7 +80,6 @@ class CaseView:
   Attributes:
     tiles: the scores.
     charts: series over frames.
-    plans: trajectories.
     boxes: objects by step.
     heats: tables over time windows.
     facts: tables of numbers and texts.
@@ -90,7 +89,6 @@ class CaseView:
 
   tiles: tuple[Tile, ...]
   charts: tuple[LineChart, ...]
-  plans: tuple[Plan, ...]
   boxes: tuple[BoxPlan, ...]
   heats: tuple[Heat, ...]
   facts: tuple[Facts, ...]
@@ -134,7 +132,6 @@ def build(
   return CaseView(
     tiles=tuple(_tile(record, column) for column in columns),
     charts=tuple(_pdi_charts(record, peaks)),
-    plans=(),
     boxes=tuple(box for row in ssp if (box := _boxes(row))),
     heats=tuple(_heats(details.get("tiers") or {})),
     facts=tuple(f for f in facts if f.rows),

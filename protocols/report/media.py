@@ -7,7 +7,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from protocols.report import charts, pictures
 from protocols.report.charts import Plan
 from protocols.report.pictures import Seen, Shot
 from protocols.report.sources import Run
+
+if TYPE_CHECKING:
+  from protocols.orbia.dataset import PublicCase
 
 BUILT = "built"  # where a run with a built-in source keeps its data set
 _EVENT_LIMIT = 6
@@ -63,7 +67,8 @@ def gather(
   if path is None:
     stated = f"{source} is not here" if source else "the record names no clip"
     return Media(note=f"no frames are shown: {stated}")
-  seen = pictures.load(path, rows=rows)
+  fps = record.provenance.get("fps")
+  seen = pictures.load(path, rows=rows, fps=float(fps or 0.0))
   shown = list(events) or _ends(seen)
   return Media(
     shots=tuple(pictures.shots(seen, shown[:_EVENT_LIMIT])),
@@ -121,7 +126,7 @@ def _orbia(run: Run, record: Record) -> Media:
 
 
 @functools.lru_cache(maxsize=4)
-def _orbia_cases(root: pathlib.Path):  # type: ignore[no-untyped-def]
+def _orbia_cases(root: pathlib.Path) -> Mapping[str, PublicCase]:
   """Cases of a built-in data set by id; empty without one."""
   from protocols.orbia import dataset
 

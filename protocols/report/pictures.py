@@ -13,22 +13,19 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Sequence
+from typing import TypeVar
 
 import cv2
 import numpy as np
 
-from perception import observation, recorded, video
+from perception import observation, recorded, resampling, video
 from perception.errors import InputError
 from protocols.common import overlays
 
 _TRAIL = 12
 _MAX_SIDE = 640
 _JPEG_QUALITY = 85
-_KINDS: dict[str, type[observation.Record]] = {
-  "masks": observation.Masks,
-  "tracks": observation.Tracks,
-  "geometry": observation.Geometry,
-}
+RecordT = TypeVar("RecordT", bound=observation.Record)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,50 +78,66 @@ def locate(source: str, run_folder: pathlib.Path) -> pathlib.Path | None:
   return path if path.exists() else None
 
 
-def load(path: pathlib.Path, *, rows: int | None) -> Seen:
+def load(path: pathlib.Path, *, rows: int | None, fps: float = 0.0) -> Seen:
   """Reads a clip and the observations beside it.
 
   Args:
     path: video file, folder of pictures, or recorded RGB-D folder.
     rows: frames that the record was measured on, or None if unknown. Arrays
       of another number are not shown, since frames would not correspond.
+    fps: rate that the record was measured at, 0 = unknown; a clip without
+      arrays beside it is resampled to it, as the protocol does.
 
   Returns:
     What could be read.
   """
   notes: list[str] = []
   clip: video.Clip | None = None
-  found: dict[str, observation.Record] = {}
   try:
     clip = _read(path)
   except InputError as error:
     notes.append(f"the clip cannot be read: {error}")
   folder = path.parent if path.is_file() else path
-  for name, kind in _KINDS.items():
-    file = folder / f"{name}.npz"
-    if file.exists():
-      try:
-        found[name] = kind.load(file)
-      except InputError as error:
-        notes.append(f"{name}: {error}")
-  indices = [set(r.frame_indices.tolist()) for r in found.values()]  # type: ignore[attr-defined]
-  if clip is not None:
-    indices.append(set(clip.frame_indices.tolist()))
-  common = sorted(set.intersection(*indices)) if indices else []
+  masks = _load(observation.Masks, folder / "masks.npz", notes)
+  tracks = _load(observation.Tracks, folder / "tracks.npz", notes)
+  geometry = _load(observation.Geometry, folder / "geometry.npz", notes)
+  alone = masks is None and tracks is None and geometry is None
+  if clip is not None and alone and fps and rows not in (None, len(clip)):
+    clip = _resampled(clip, fps=fps, rows=rows or 0)
+  sources = [s for s in (clip, masks, tracks, geometry) if s is not None]
+  if not sources:
+    return Seen(None, None, None, None, "; ".join(notes))
+  common = functools.reduce(
+    np.intersect1d, [source.frame_indices for source in sources]
+  )
   if rows is not None and len(common) != rows:
     text = f"the record has {rows} frames, the files here {len(common)}"
     return Seen(None, None, None, None, f"no frames are shown: {text}")
-  absent = [name for name in _KINDS if name not in found]
-  if absent:
-    notes.append(f"no {', '.join(absent)} beside the clip")
-  take = functools.partial(_select, common=common)
+
+  def rows_of(indices: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.isin(indices, common))
+
   return Seen(
-    clip=take(clip),
-    masks=take(found.get("masks")),
-    tracks=take(found.get("tracks")),
-    geometry=take(found.get("geometry")),
+    clip=clip and clip.select(rows_of(clip.frame_indices)),
+    masks=masks and masks.select(rows_of(masks.frame_indices)),
+    tracks=tracks and tracks.select(rows_of(tracks.frame_indices)),
+    geometry=geometry and geometry.select(rows_of(geometry.frame_indices)),
     note="; ".join(notes),
   )
+
+
+def _load(
+  kind: type[RecordT], file: pathlib.Path, notes: list[str]
+) -> RecordT | None:
+  """A record that lies beside the clip; why not goes into `notes`."""
+  if not file.exists():
+    notes.append(f"no {file.stem} beside the clip")
+    return None
+  try:
+    return kind.load(file)
+  except InputError as error:
+    notes.append(f"{file.stem}: {error}")
+    return None
 
 
 def shots(seen: Seen, events: Sequence[tuple[int, str]]) -> list[Shot]:
@@ -187,11 +200,13 @@ def _read(path: pathlib.Path) -> video.Clip:
   return video.read_clip(path)
 
 
-def _select(record, *, common):  # type: ignore[no-untyped-def]
-  """The rows of a record (or clip) whose frames are in `common`."""
-  if record is None:
-    return None
-  return record.select(np.flatnonzero(np.isin(record.frame_indices, common)))
+def _resampled(clip: video.Clip, *, fps: float, rows: int) -> video.Clip:
+  """The clip at the protocol's rate, cut to its central window."""
+  if not clip.fps:
+    return clip
+  clip = clip.resample(fps)
+  start, length = resampling.central_window(len(clip), limit=rows)
+  return clip.select(slice(start, start + length))
 
 
 def _depth_picture(depth: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -71,7 +71,11 @@ def write(
       path = pictures.locate(source, run.folder)
       if path is not None:
         frames = record.coverage.get("frames")
-        seen = pictures.load(path, rows=None if frames is None else int(frames))
+        seen = pictures.load(
+          path,
+          rows=None if frames is None else int(frames),
+          fps=float(record.provenance.get("fps") or 0.0),
+        )
         file = folder / f"{number}.rrd"
         _write_one(rerun, record, seen, file)
         written.append(file)

@@ -204,6 +204,17 @@ class PicturesTest(absltest.TestCase):
     self.assertIsNone(seen.clip)
     self.assertIn("the record has 11 frames, the files here 12", seen.note)
 
+  def test_a_clip_alone_is_resampled_as_the_protocol_does(self):
+    alone = self.root / "alone"
+    alone.mkdir()
+    (self.folder / "clip.mp4").rename(alone / "clip.mp4")
+    # Half the rate, 12 frames -> 6, of which the record used the middle 4.
+    seen = pictures.load(alone / "clip.mp4", rows=4, fps=12.0)
+    self.assertLen(seen.clip, 4)
+    self.assertLen(pictures.shots(seen, [(3, "x")]), 1)
+    unknown = pictures.load(alone / "clip.mp4", rows=4)
+    self.assertIsNone(unknown.clip)
+
   def test_events_of_one_frame_share_a_picture_and_others_are_dropped(self):
     seen = pictures.load(self.folder / "clip.mp4", rows=None)
     found = pictures.shots(seen, [(3, "x"), (3, "y"), (99, "z"), (-1, "w")])
