@@ -41,7 +41,7 @@ class ReportTest(absltest.TestCase):
       "-m", "bin.report", f"--input={self.root / 'run'}", f"--output={output}"
     )
     self.assertEqual(done.returncode, 0, done.stderr)
-    self.assertIn(f"4 cases of 1 runs in {output}/index.html", done.stdout)
+    self.assertIn(f"1 run, 4 cases in {output}/index.html", done.stdout)
     self.assertIn("4 of 4", done.stderr)  # progress
     self.assertTrue((output / "index.html").exists())
 
