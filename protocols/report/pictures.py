@@ -9,6 +9,7 @@ be reached is left out, and a note says so.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import pathlib
@@ -25,6 +26,8 @@ from protocols.common import overlays
 _TRAIL = 12
 _MAX_SIDE = 640
 _JPEG_QUALITY = 85
+# One clip is in memory at a time; of larger ones no frames are shown.
+_MAX_BYTES = 1 << 30
 RecordT = TypeVar("RecordT", bound=observation.Record)
 
 
@@ -193,11 +196,10 @@ def _shot(seen: Seen, frame: int, caption: str) -> Shot:
 
 def _read(path: pathlib.Path) -> video.Clip:
   if path.is_dir():
-    try:
+    # What is no recording is an ordinary folder of pictures.
+    with contextlib.suppress(InputError):
       return recorded.open_rgbd(path).clip()
-    except InputError:
-      return video.read_clip(path)
-  return video.read_clip(path)
+  return video.read_clip(path, max_bytes=_MAX_BYTES)
 
 
 def _resampled(clip: video.Clip, *, fps: float, rows: int) -> video.Clip:

@@ -108,7 +108,7 @@ def write(config: ReportConfig) -> str:
   )
   path = config.output / PAGE
   render.write(path, html)
-  return f"{count:,} cases of {len(runs)} runs in {path}"
+  return f"{_totals(len(runs), count, len(studies))} in {path}"
 
 
 def _totals(runs: int, cases_: int, studies: int) -> str:

@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import tempfile
+import unittest.mock
 
 import markupsafe
 from absl.testing import absltest
@@ -214,6 +215,13 @@ class PicturesTest(absltest.TestCase):
     self.assertLen(pictures.shots(seen, [(3, "x")]), 1)
     unknown = pictures.load(alone / "clip.mp4", rows=4)
     self.assertIsNone(unknown.clip)
+
+  def test_of_a_clip_beyond_the_memory_limit_no_frames_are_shown(self):
+    with unittest.mock.patch.object(pictures, "_MAX_BYTES", 1000):
+      seen = pictures.load(self.folder / "clip.mp4", rows=None)
+    self.assertIsNone(seen.clip)
+    self.assertIn("the clip cannot be read", seen.note)
+    self.assertIsNotNone(seen.geometry)
 
   def test_events_of_one_frame_share_a_picture_and_others_are_dropped(self):
     seen = pictures.load(self.folder / "clip.mp4", rows=None)
