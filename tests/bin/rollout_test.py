@@ -43,6 +43,13 @@ class RolloutBinaryTest(absltest.TestCase):
     second = _run(flagfile, *self.flags)
     self.assertIn("0 made, 2 kept", second.stdout)
 
+  def test_model_flagfile_with_an_entry_point(self):
+    flagfile = f"--flagfile={_ROOT}/bin/flags/rollout_model.flags"
+    entry_point = f"--entry_point={drawn.__name__}:brighten"
+    made = _run(flagfile, entry_point, *self.flags)
+    self.assertEqual(made.returncode, 0, made.stderr)
+    self.assertIn("2 made, 0 kept", made.stdout)
+
   def test_without_a_generator(self):
     result = _run(*self.flags)
     self.assertEqual(result.returncode, 2)
