@@ -21,6 +21,9 @@ from absl import logging
 from perception.errors import InputError
 from protocols.common.records import Record
 
+SCORED_CASES = "cases.jsonl"
+_LOGS = "records*.jsonl"
+
 
 def log_name(shard_index: int, num_shards: int) -> str:
   """File name of a shard's records; `records.jsonl` for a single shard."""
@@ -96,6 +99,22 @@ class RecordLog:
       raise _write_error(self._path, error) from error
 
 
+def scored_logs(folder: pathlib.Path) -> list[pathlib.Path]:
+  """Files that hold the scored cases of a run folder.
+
+  A protocol whose records are evidence (EgoGenEval) scores it in a second
+  step and leaves `cases.jsonl`; elsewhere the records are the scores.
+  """
+  if (folder / SCORED_CASES).exists():
+    return [folder / SCORED_CASES]
+  return sorted(folder.glob(_LOGS))
+
+
+def read_scored(folder: pathlib.Path) -> dict[tuple[str, str], Record]:
+  """Scored cases of a run folder, like `read_records`."""
+  return _read(scored_logs(folder))
+
+
 def read_records(folder: pathlib.Path) -> dict[tuple[str, str], Record]:
   """All records of a run folder, over all shards.
 
@@ -108,8 +127,14 @@ def read_records(folder: pathlib.Path) -> dict[tuple[str, str], Record]:
   Raises:
     InputError: if a line other than a cut last one is not a record.
   """
+  return _read(sorted(folder.glob(_LOGS)))
+
+
+def _read(
+  paths: Iterable[pathlib.Path],
+) -> dict[tuple[str, str], Record]:
   found: dict[tuple[str, str], Record] = {}
-  for path in sorted(folder.glob("records*.jsonl")):
+  for path in paths:
     for record in _records_of(path):
       found[record.key] = record
   return dict(sorted(found.items()))

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perception.errors import InputError
-from protocols.common import outputs, runner
+from protocols.common import outputs, runner, store
 from protocols.egogeneval import (
   aggregate,
   auxiliary,
@@ -178,7 +178,7 @@ def write_outputs(
     output / "scores.csv", _COLUMNS, [_csv_row(entry) for entry in found]
   )
   outputs.write_atomic(
-    output / "cases.jsonl",
+    output / store.SCORED_CASES,
     "".join(r.to_json() + "\n" for entry in found for r in entry.records),
   )
   if content is None:

@@ -14,11 +14,9 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from perception.errors import InputError
+from protocols.common import store
 from protocols.common.records import Record
 
-# EgoGenEval keeps measured evidence in records.jsonl and scores in cases.jsonl.
-SCORED_CASES = "cases.jsonl"
-_LOGS = "records*.jsonl"
 _REASON_LIMIT = 400
 
 
@@ -54,13 +52,6 @@ class Entry:
     return (self.system, self.case_id)
 
 
-def logs_of(folder: pathlib.Path) -> list[pathlib.Path]:
-  """Files that hold the scored records of a run folder."""
-  if (folder / SCORED_CASES).exists():
-    return [folder / SCORED_CASES]
-  return sorted(folder.glob(_LOGS))
-
-
 def read_index(folder: pathlib.Path) -> list[Entry]:
   """Index of all records of a run folder, sorted by system and case.
 
@@ -75,7 +66,7 @@ def read_index(folder: pathlib.Path) -> list[Entry]:
   """
   found: dict[tuple[str, str], Entry] = {}
   names: dict[str, str] = {}
-  for path in logs_of(folder):
+  for path in store.scored_logs(folder):
     for entry in _entries(path, names):
       found[entry.key] = entry
   return [found[key] for key in sorted(found)]

@@ -47,7 +47,7 @@ def from_records(folders: Sequence[pathlib.Path]) -> StepTable:
   rows = [
     row
     for folder in folders
-    for record in store.read_records(folder).values()
+    for record in store.read_scored(folder).values()
     if record.status == OK
     for row in _record_rows(record, folder)
   ]

@@ -63,6 +63,15 @@ class StoreTest(parameterized.TestCase):
     ):
       pass
 
+  def test_scored_cases_take_the_place_of_evidence(self):
+    self._write("evidence")
+    self.assertEqual(list(store.read_scored(self.folder)), [("m", "evidence")])
+    (self.folder / store.SCORED_CASES).write_text(
+      _record("scored").to_json() + "\n"
+    )
+    self.assertEqual(list(store.read_scored(self.folder)), [("m", "scored")])
+    self.assertEqual(list(store.read_records(self.folder)), [("m", "evidence")])
+
   def test_shards_are_read_together(self):
     for index, case in enumerate("ab"):
       path = self.folder / store.log_name(index, 2)
