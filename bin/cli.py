@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from absl import app, flags, logging
 
 from perception.errors import InputError
+from perception.neural import handoff
 
 OK = 0
 BAD_INPUT = 2
@@ -29,6 +30,8 @@ def run(main: Callable[[Sequence[str]], int]) -> None:
   Args:
     main: receives the positional arguments; returns an exit code.
   """
+  # Read when JAX first touches a device: torch needs room beside it.
+  handoff.share_device_memory(environment=os.environ)
   import jax
 
   jax.config.config_with_absl()

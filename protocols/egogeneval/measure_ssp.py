@@ -281,8 +281,10 @@ def _detect(
   limits: constants.Constants,
 ) -> detections.BoxList:
   found = backend.detect(image, phrases)
+  # Boxes come with pixel centres at integers (perception.observation); the
+  # published rounding is of coordinates whose origin is the image's corner.
   return detections.postprocess(
-    found.boxes,
+    found.boxes + 0.5,
     found.scores,
     [str(label) for label in found.labels],
     (image.shape[0], image.shape[1]),
