@@ -84,16 +84,21 @@ class Perception:
     )
 
   def provenance(self) -> dict[str, Any]:
-    """Backend by role."""
+    """By role: the backend, its version, the digest of its weights."""
     config = self._config
-    return {
-      "features": config.features,
-      "distance": config.distance,
-      "masks": config.masks,
-      "novel_view": config.novel_view,
-      "quality": dict(config.quality),
-      "geometry": config.geometry,
+    made = {
+      "features": (config.features, self._features),
+      "distance": (config.distance, self._distance),
+      "masks": (config.masks, self._tracker),
+      "novel_view": (config.novel_view, self._renderer),
     }
+    found: dict[str, Any] = {
+      role: {"backend": name, **_identity(backend)}
+      for role, (name, backend) in made.items()
+    }
+    found["quality"] = dict(config.quality)
+    found["geometry"] = {"backend": config.geometry}
+    return found
 
   def describe(self, pictures: Sequence[Image]) -> list[Descriptor]:
     """Descriptors of pictures of any size."""
@@ -215,3 +220,15 @@ def resize_area(picture: Image, size: tuple[int, int]) -> Image:
     picture, (size[1], size[0]), interpolation=cv2.INTER_AREA
   )
   return np.asarray(resized, np.uint8)
+
+
+def _identity(backend: Any) -> dict[str, Any]:
+  """What a registered backend says of itself; empty for our own stand-ins."""
+  info = getattr(backend, "info", None)
+  if info is None:
+    return {}
+  return {
+    "backend_version": info.version,
+    "weights_sha256": info.weights_sha256,
+    "settings": dict(info.settings),
+  }

@@ -253,6 +253,7 @@ def _record(
     notes=tuple(notes),
     details={"tiers": dict(content)},
     provenance={
+      "source": str(case.video),
       "video_sha256": video_.sha256,
       "backends": perception.provenance(),
       "geometry_backend": (
