@@ -155,9 +155,7 @@ def work(
     ssp, failures = measure_scene(unit, config, variant, images=images)
     statuses += failures
   bad = [s for s in statuses if s.status != OK]
-  comparable = pose.comparable_to_published and not any(
-    name == NONE for name in (config.detector, config.vision_language)
-  )
+  comparable = pose.comparable_to_published and _scene_comparable(config)
   return Record(
     protocol=PROTOCOL,
     variant=variant,
@@ -174,6 +172,21 @@ def work(
     },
     provenance={"pose": pose.name, **dataclasses.asdict(config)},
     comparable_to_published=comparable,
+  )
+
+
+def _scene_comparable(config: PerceptionConfig) -> bool:
+  """Whether SSP rests on published backends alone, none left out."""
+  chosen = (
+    ("detections", config.detector),
+    ("features", config.features),
+    ("vision_language", config.vision_language),
+    ("geometry", config.depth),
+  )
+  return config.matcher == "vision_language" and all(
+    name in registry.names(role)
+    and registry.spec(role, name).comparable_to_published
+    for role, name in chosen
   )
 
 
