@@ -77,6 +77,14 @@ SPECS: tuple[Spec, ...] = (
     requires=("cv2",),
   ),
   Spec(
+    role="geometry",
+    name="megasam",
+    target="perception.megasam:MegaSamGeometry",
+    licence="Apache-2.0 / results of MegaSaM, made elsewhere",
+    comparable_to_published=True,
+    summary="depth and poses from the .npz files of MegaSaM, PDI's backbone",
+  ),
+  Spec(
     role="masks",
     name="grabcut_flow",
     target="perception.offline_masks:GrabCutFlowMasks",

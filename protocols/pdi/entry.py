@@ -107,9 +107,19 @@ def build(
       "fps": found.fps,
     },
     comparable_to_published=constants.variant == "released"
-    and {role: entry["backend"] for role, entry in backends.items()}
-    == _PUBLISHED_BACKENDS,
+    and _published_stack(backends),
   )
+
+
+def _published_stack(backends: Mapping[str, Mapping[str, Any]]) -> bool:
+  """Whether every role is filled as in the paper, with real weights."""
+  names = {role: entry["backend"] for role, entry in backends.items()}
+  weights = [
+    backends[role]["weights_sha256"]
+    for role in ("masks", "tracks")
+    if role in backends
+  ]
+  return names == _PUBLISHED_BACKENDS and not {"", "random"} & set(weights)
 
 
 def _traps(measured: PdiMeasurement) -> list[str]:
