@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 from absl import flags
 
+from perception.errors import InputError
 from protocols.common.executor import EXECUTORS
 from protocols.common.records import STATUSES
 from protocols.common.runner import RunOptions
@@ -86,3 +90,51 @@ def run_options() -> RunOptions:
     retry=retry,
     allow_partial=_ALLOW_PARTIAL.value,
   )
+
+
+def optional_path(value: str | None) -> pathlib.Path | None:
+  """The path of a flag; None where it was not given or is empty."""
+  return pathlib.Path(value) if value else None
+
+
+def require_one(chosen: Mapping[str, object]) -> None:
+  """Raises InputError unless exactly one of these flags was given.
+
+  Args:
+    chosen: value by flag, for example `{"--clips": None, "--list": "a"}`.
+  """
+  given = [name for name, value in chosen.items() if value]
+  if len(given) != 1:
+    raise InputError(
+      "flags",
+      "input",
+      found=", ".join(given) or "none",
+      expected=f"exactly one of {', '.join(chosen)}",
+      hint="See README.md.",
+    )
+
+
+def backend_settings(text: str, *, flag: str) -> dict[str, dict[str, Any]]:
+  """Settings by backend name.
+
+  Args:
+    text: a JSON object of objects.
+    flag: name of the flag, for the message.
+
+  Raises:
+    InputError: for anything else.
+  """
+  try:
+    content = json.loads(text)
+  except ValueError as error:
+    content = error
+  if not isinstance(content, dict) or not all(
+    isinstance(entry, dict) for entry in content.values()
+  ):
+    raise InputError(
+      "flags",
+      flag,
+      found=text,
+      expected="a JSON object of objects, by backend name",
+    )
+  return content

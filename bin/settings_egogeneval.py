@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from absl import flags
 
 from bin import settings
-from perception.errors import InputError
 
 if TYPE_CHECKING:
   from protocols.egogeneval.run import EgoGenEvalConfig
@@ -83,11 +81,11 @@ def config() -> EgoGenEvalConfig:
 
   return EgoGenEvalConfig(
     variant=settings.variant(),
-    evidence=_path(_EVIDENCE.value),
-    manifest=_path(_MANIFEST.value),
+    evidence=settings.optional_path(_EVIDENCE.value),
+    manifest=settings.optional_path(_MANIFEST.value),
     predictions=tuple(pathlib.Path(p) for p in _PREDICTIONS.value),
-    labels=_path(_LABELS.value),
-    eval_frames=_path(_EVAL_FRAMES.value),
+    labels=settings.optional_path(_LABELS.value),
+    eval_frames=settings.optional_path(_EVAL_FRAMES.value),
     perception=PerceptionConfig(
       pose=_POSE.value,
       detector=_DETECTOR.value,
@@ -95,28 +93,9 @@ def config() -> EgoGenEvalConfig:
       vision_language=_VISION.value,
       depth=_DEPTH.value,
       matcher=_MATCHER.value,
-      settings=_settings(_BACKENDS.value),
+      settings=settings.backend_settings(
+        _BACKENDS.value, flag="--ego_backend_settings"
+      ),
     ),
-    auxiliary=_path(_AUXILIARY.value),
+    auxiliary=settings.optional_path(_AUXILIARY.value),
   )
-
-
-def _path(value: str | None) -> pathlib.Path | None:
-  return pathlib.Path(value) if value else None
-
-
-def _settings(text: str) -> dict[str, dict[str, Any]]:
-  try:
-    content = json.loads(text)
-  except ValueError as error:
-    content = error
-  if not isinstance(content, dict) or not all(
-    isinstance(entry, dict) for entry in content.values()
-  ):
-    raise InputError(
-      "flags",
-      "--ego_backend_settings",
-      found=text,
-      expected="a JSON object of objects, by backend name",
-    )
-  return content

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -108,27 +106,20 @@ def config() -> OrbiaConfig:
   from protocols.orbia.perceive import PerceptionConfig
   from protocols.orbia.run import OrbiaConfig, OrbiaInputs
 
-  chosen = {
-    "--orbia_dataset": _DATASET.value,
-    "--orbia_rgbd": _RGBD.value,
-    "--orbia_calibration": _CALIBRATION.value,
-  }
-  given = [name for name, value in chosen.items() if value]
-  if len(given) != 1:
-    raise InputError(
-      "flags",
-      "input",
-      found=", ".join(given) or "none",
-      expected=f"exactly one of {', '.join(chosen)}",
-      hint="See README.md.",
-    )
+  settings.require_one(
+    {
+      "--orbia_dataset": _DATASET.value,
+      "--orbia_rgbd": _RGBD.value,
+      "--orbia_calibration": _CALIBRATION.value,
+    }
+  )
   return OrbiaConfig(
     variant=settings.variant(),
     inputs=OrbiaInputs(
-      dataset=_path(_DATASET.value),
-      videos=_path(_VIDEOS.value),
-      list_file=_path(_LIST.value),
-      rgbd=_path(_RGBD.value),
+      dataset=settings.optional_path(_DATASET.value),
+      videos=settings.optional_path(_VIDEOS.value),
+      list_file=settings.optional_path(_LIST.value),
+      rgbd=settings.optional_path(_RGBD.value),
       calibration=_CALIBRATION.value,
       frame_count=int(_FRAME_COUNT.value),
       limit=_LIMIT.value,
@@ -142,14 +133,12 @@ def config() -> OrbiaConfig:
       masks=_MASKS.value,
       novel_view=_NOVEL_VIEW.value,
       quality=_quality(_QUALITY_BACKENDS.value),
-      settings=_settings(_BACKENDS.value),
+      settings=settings.backend_settings(
+        _BACKENDS.value, flag="--orbia_backend_settings"
+      ),
     ),
     tiers=_tiers(_TIERS.value),
   )
-
-
-def _path(value: str | None) -> pathlib.Path | None:
-  return pathlib.Path(value) if value else None
 
 
 def _tiers(names: list[str]) -> tuple[str, ...]:
@@ -177,20 +166,3 @@ def _quality(entries: list[str]) -> dict[str, str]:
       )
     found[component] = backend
   return found
-
-
-def _settings(text: str) -> dict[str, dict[str, Any]]:
-  try:
-    content = json.loads(text)
-  except ValueError as error:
-    content = error
-  if not isinstance(content, dict) or not all(
-    isinstance(entry, dict) for entry in content.values()
-  ):
-    raise InputError(
-      "flags",
-      "--orbia_backend_settings",
-      found=text,
-      expected="a JSON object of objects, by backend name",
-    )
-  return content

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from absl import flags
 
@@ -99,32 +98,25 @@ def config() -> PdiConfig:
   from protocols.pdi.observe import PerceptionConfig
   from protocols.pdi.run import PdiConfig, PdiInputs
 
-  chosen = {
-    "--clips": _CLIPS.value,
-    "--list": _LIST.value,
-    "--rgbd": _RGBD.value,
-    "--observations": _OBSERVATIONS.value,
-    "--calibration": _CALIBRATION.value,
-  }
-  given = [name for name, value in chosen.items() if value]
-  if len(given) != 1:
-    raise InputError(
-      "flags",
-      "input",
-      found=", ".join(given) or "none",
-      expected=f"exactly one of {', '.join(chosen)}",
-      hint="See README.md.",
-    )
+  settings.require_one(
+    {
+      "--clips": _CLIPS.value,
+      "--list": _LIST.value,
+      "--rgbd": _RGBD.value,
+      "--observations": _OBSERVATIONS.value,
+      "--calibration": _CALIBRATION.value,
+    }
+  )
   box = cases.parse_box(
     _OBJECT_BOX.value or None, source="flags", field="--object_box"
   )
   return PdiConfig(
     variant=settings.variant(),
     inputs=PdiInputs(
-      clips=_path(_CLIPS.value),
-      list_file=_path(_LIST.value),
+      clips=settings.optional_path(_CLIPS.value),
+      list_file=settings.optional_path(_LIST.value),
       rgbd=tuple(pathlib.Path(path) for path in _RGBD.value),
-      observations=_path(_OBSERVATIONS.value),
+      observations=settings.optional_path(_OBSERVATIONS.value),
       calibration_clips=_CALIBRATION_CLIPS.value if _CALIBRATION.value else 0,
       doses=_DOSES.value and _CALIBRATION.value,
       object_box=box,
@@ -134,18 +126,16 @@ def config() -> PdiConfig:
       tracks=_TRACKS.value,
       geometry=_GEOMETRY.value,
       vision_language=_AUDIT.value,
-      settings=_settings(_BACKEND_SETTINGS.value),
+      settings=settings.backend_settings(
+        _BACKEND_SETTINGS.value, flag="--backend_settings"
+      ),
       sampling=_SAMPLING.value,
       fps=_FPS.value,
       window=_window(_FRAMES.value),
-      cache=_path(_CACHE.value),
+      cache=settings.optional_path(_CACHE.value),
     ),
     reference_system=_REFERENCE_SYSTEM.value or "",
   )
-
-
-def _path(value: str | None) -> pathlib.Path | None:
-  return pathlib.Path(value) if value else None
 
 
 def _window(text: str | None) -> tuple[int, int] | None:
@@ -162,20 +152,3 @@ def _window(text: str | None) -> tuple[int, int] | None:
     found=text,
     expected="START:STOP with 0 <= START < STOP",
   )
-
-
-def _settings(text: str) -> dict[str, dict[str, Any]]:
-  try:
-    content = json.loads(text)
-  except ValueError as error:
-    content = error
-  if not isinstance(content, dict) or not all(
-    isinstance(entry, dict) for entry in content.values()
-  ):
-    raise InputError(
-      "flags",
-      "--backend_settings",
-      found=text,
-      expected="a JSON object of objects, by backend name",
-    )
-  return content

@@ -25,15 +25,6 @@ TEMPLATES = (
   "peek_occlude_retract",
 )
 
-SOURCES = (
-  "ScanNet++",
-  "SpatialVID",
-  "Sekai",
-  "MiraData",
-  "self-recorded",
-  "Unreal Engine",
-)
-
 GROUPS = ("world", "ti2v")
 CONTROL_PROFILES = ("pose_and_action", "action_only")
 

@@ -22,9 +22,6 @@ from protocols.pdi.normalise import COMPONENTS
 from protocols.pdi.observe import Observed
 from protocols.pdi.score import clip_arrays
 
-# Pristine system of the built-in generators: the natural reference.
-REFERENCE = generators.GENERATORS[0].name
-
 LOST = "lost_mask_fraction"
 
 _COLUMNS = (

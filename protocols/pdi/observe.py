@@ -32,7 +32,6 @@ from protocols.pdi.constants import PdiConstants
 
 AUTO = "auto"
 NONE = "none"
-SAMPLINGS = ("variant", "native")
 OFFLINE_MASKS = "grabcut_flow"
 OFFLINE_TRACKS = "lucas_kanade"
 # Names that take the case's own arrays where it brings them.

@@ -4,24 +4,13 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 from absl.testing import absltest
 
 from protocols.egogeneval import constants, evidence_files, rollout
+from tests.bin import running
 from tests.protocols.egogeneval import rollout_test as drawn
 from tests.protocols.egogeneval import sample_rows
-
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def _run(flagfile, *flags):
-  command = [sys.executable, "-m", "bin.evaluate"]
-  command.append(f"--flagfile={_ROOT}/bin/flags/{flagfile}.flags")
-  return subprocess.run(
-    [*command, *flags], cwd=_ROOT, capture_output=True, text=True, check=False
-  )
 
 
 class EvaluateTest(absltest.TestCase):
@@ -41,8 +30,9 @@ class EvaluateTest(absltest.TestCase):
       [sample_rows.ssp_row(i, targets=2) for i in ids],
       [],
     )
-    result = _run(
-      "egogeneval_evidence",
+    result = running.run(
+      "evaluate",
+      running.flagfile("egogeneval_evidence"),
       f"--evidence={self.root}/evidence",
       f"--output={self.root}/out",
     )
@@ -61,8 +51,9 @@ class EvaluateTest(absltest.TestCase):
         manifest, frames, self.root / "oracle", "oracle", reference="oracle"
       )
     )
-    result = _run(
-      "egogeneval_offline",
+    result = running.run(
+      "evaluate",
+      running.flagfile("egogeneval_offline"),
       f"--manifest={manifest}",
       f"--eval_frames={frames}",
       f"--predictions={self.root}/oracle",
@@ -73,7 +64,11 @@ class EvaluateTest(absltest.TestCase):
     self.assertIn("not localised", result.stdout)
 
   def test_missing_input_is_one_line(self):
-    result = _run("egogeneval_offline", f"--output={self.root}/out")
+    result = running.run(
+      "evaluate",
+      running.flagfile("egogeneval_offline"),
+      f"--output={self.root}/out",
+    )
     self.assertEqual(result.returncode, 2)
     self.assertIn("--evidence, or --manifest", result.stderr)
 

@@ -4,31 +4,19 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 from absl.testing import absltest
 
+from tests.bin import running
 from tests.shared_files import shared
-
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def _run(*flags):
-  return subprocess.run(
-    [sys.executable, "-m", "bin.mine", *flags],
-    cwd=_ROOT,
-    capture_output=True,
-    text=True,
-    check=False,
-  )
 
 
 class MineTest(absltest.TestCase):
   def test_flagfile_on_a_real_sequence(self):
     output = pathlib.Path(self.create_tempdir().full_path) / "bench"
-    result = _run(
-      f"--flagfile={_ROOT}/bin/flags/mine_training.flags",
+    result = running.run(
+      "mine",
+      running.flagfile("mine_training"),
       f"--scenes={shared('data/sevenscenes')}",
       "--stride=3",
       "--train_trajectories=1",
@@ -43,7 +31,7 @@ class MineTest(absltest.TestCase):
 
   def test_an_empty_folder_is_one_line_and_exit_code_2(self):
     folder = self.create_tempdir().full_path
-    result = _run(f"--scenes={folder}", f"--output={folder}/out")
+    result = running.run("mine", f"--scenes={folder}", f"--output={folder}/out")
     self.assertEqual(result.returncode, 2)
     self.assertStartsWith(result.stderr.splitlines()[-1], "error: ")
 

@@ -3,25 +3,11 @@
 """bin.report as a command: writes, refuses in one line, stays light."""
 
 import pathlib
-import subprocess
-import sys
 
 from absl.testing import absltest
 
+from tests.bin import running
 from tests.protocols.report import examples
-
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def _run(*arguments: str) -> subprocess.CompletedProcess:
-  return subprocess.run(
-    [sys.executable, *arguments],
-    capture_output=True,
-    text=True,
-    cwd=_ROOT,
-    check=False,
-    timeout=300,
-  )
 
 
 class ReportTest(absltest.TestCase):
@@ -37,7 +23,7 @@ class ReportTest(absltest.TestCase):
     ]
     examples.write_pdi_run(self.root / "run", records)
     output = self.root / "report"
-    done = _run(
+    done = running.python(
       "-m", "bin.report", f"--input={self.root / 'run'}", f"--output={output}"
     )
     self.assertEqual(done.returncode, 0, done.stderr)
@@ -46,7 +32,7 @@ class ReportTest(absltest.TestCase):
     self.assertTrue((output / "index.html").exists())
 
   def test_a_folder_that_is_no_run_is_bad_input(self):
-    done = _run(
+    done = running.python(
       "-m",
       "bin.report",
       f"--input={self.root}",
@@ -63,7 +49,7 @@ class ReportTest(absltest.TestCase):
       "print([m for m in ('torch', 'transformers', 'rerun', 'matplotlib')"
       " if m in sys.modules])"
     )
-    done = _run("-c", code)
+    done = running.python("-c", code)
     self.assertEqual(done.stdout.strip(), "[]", done.stderr)
 
 
