@@ -76,7 +76,7 @@ def config() -> EgoGenEvalConfig:
   Raises:
     InputError: if a value is malformed.
   """
-  from protocols.egogeneval.measure import PerceptionConfig
+  from protocols.egogeneval.measure_backends import PerceptionConfig
   from protocols.egogeneval.run import EgoGenEvalConfig
 
   return EgoGenEvalConfig(

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders of frozen evidence: reading, completeness, the common mask.
 
-Layout: `<system>/cmg.jsonl`, `<system>/ssp.jsonl` and, where a step could not
-be measured, `<system>/status.jsonl` with rows `{"id", "axis", "status",
-"reason"}`; or flat files `[records_]<system>_cmg.jsonl` and `..._ssp.jsonl`.
+Layout of a system's folder: `cmg.jsonl`, `ssp.jsonl`; where a step could not be
+measured, `status.jsonl` with rows `{"id", "axis", "status", "reason"}`; and
+optionally `origin.jsonl` with what a case was measured on and with, rows
+`{"case_id", "provenance", "comparable_to_published"}`. Or flat files
+`[records_]<system>_cmg.jsonl` and `..._ssp.jsonl`.
 """
 
 from __future__ import annotations
@@ -40,6 +42,21 @@ class StepStatus:
 
 
 @dataclasses.dataclass(frozen=True)
+class CaseOrigin:
+  """What the evidence of a case was measured on and with.
+
+  Attributes:
+    case_id: the case.
+    provenance: images and backends, for the case's record.
+    comparable_to_published: whether the backends are the published ones.
+  """
+
+  case_id: str
+  provenance: Mapping[str, Any]
+  comparable_to_published: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class SystemEvidence:
   """All evidence of one system.
 
@@ -53,6 +70,7 @@ class SystemEvidence:
     proposals_failed: scene rows whose correspondence call failed; in the
       released variant they count as M = 0.
     digests: SHA-256 of the files.
+    origins: by case id; empty where the evidence does not say.
   """
 
   name: str
@@ -63,6 +81,7 @@ class SystemEvidence:
   statuses: tuple[StepStatus, ...]
   proposals_failed: int
   digests: Mapping[str, str]
+  origins: Mapping[str, CaseOrigin] = dataclasses.field(default_factory=dict)
 
   @property
   def cmg_ids(self) -> frozenset[str]:
@@ -132,6 +151,7 @@ def read_system(name: str, paths: Mapping[str, pathlib.Path]) -> SystemEvidence:
     tuple(_statuses(paths.get("status"))),
     failed,
     {key: formats.sha256_of_file(path) for key, path in sorted(paths.items())},
+    {origin.case_id: origin for origin in _origins(paths.get("origin"))},
   )
 
 
@@ -168,6 +188,7 @@ def write_system(
   cmg: Iterable[Mapping[str, Any]],
   ssp: Iterable[Mapping[str, Any]],
   statuses: Iterable[StepStatus],
+  origins: Iterable[CaseOrigin] = (),
 ) -> None:
   """Writes the evidence files of one system."""
   formats.write_rows(folder / "cmg.jsonl", cmg)
@@ -184,6 +205,9 @@ def write_system(
       for s in statuses
     ),
   )
+  formats.write_rows(
+    folder / "origin.jsonl", (dataclasses.asdict(o) for o in origins)
+  )
 
 
 def _locate(folder: pathlib.Path) -> dict[str, dict[str, pathlib.Path]]:
@@ -193,7 +217,7 @@ def _locate(folder: pathlib.Path) -> dict[str, dict[str, pathlib.Path]]:
     )
   found: dict[str, dict[str, pathlib.Path]] = {}
   for path in sorted(folder.rglob("*.jsonl")):
-    for kind in (*AXES, "status"):
+    for kind in (*AXES, "status", "origin"):
       if path.name == f"{kind}.jsonl" and path.parent != folder:
         name = "/".join(path.parent.relative_to(folder).parts)
       elif path.parent == folder and path.stem.endswith(f"_{kind}"):
@@ -220,6 +244,24 @@ def _statuses(path: pathlib.Path | None) -> list[StepStatus]:
       )
     reason = str(row.get("reason") or "no reason given")
     found.append(StepStatus(key.record_id, axis, status, reason))
+  return found
+
+
+def _origins(path: pathlib.Path | None) -> list[CaseOrigin]:
+  if path is None:
+    return []
+  found = []
+  for field, row in common_manifest.read_jsonl(path):
+    case_id, told = row.get("case_id"), row.get("provenance")
+    if not isinstance(case_id, str) or not isinstance(told, Mapping):
+      raise InputError(
+        path,
+        field,
+        found=f"case_id {case_id!r}, provenance {type(told).__name__}",
+        expected="a text and an object",
+      )
+    comparable = row.get("comparable_to_published") is True
+    found.append(CaseOrigin(case_id, told, comparable))
   return found
 
 

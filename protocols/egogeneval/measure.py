@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,52 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perception import registry, video
 from perception.errors import InputError
 from protocols.common.records import FAILED, OK, Record
 from protocols.egogeneval import (
   constants,
   evidence_files,
+  formats,
   frame_files,
   frames,
   label_bank,
   manifest,
+  measure_backends,
   measure_cmg,
   measure_ssp,
-  pair_pose,
   predictions,
 )
 
 PROTOCOL = "egogeneval"
-NONE = "none"
-BESIDE = "beside"
-PNP = "pnp"
-
-
-@dataclasses.dataclass(frozen=True)
-class PerceptionConfig:
-  """Backends of a measurement, by registered name.
-
-  Attributes:
-    pose: `pnp` (offline) or a geometry backend.
-    detector: detections backend, or `none` to leave SSP out.
-    features: features backend, or `none`.
-    vision_language: vision-language backend, or `none`.
-    depth: `beside` (a .depth.npy beside each output), a geometry backend, or
-      `none`.
-    matcher: `vision_language` or `similarity`.
-    settings: settings by backend name.
-  """
-
-  pose: str = PNP
-  detector: str = NONE
-  features: str = "gradient_orientation"
-  vision_language: str = NONE
-  depth: str = NONE
-  matcher: str = "vision_language"
-  settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
-    default_factory=dict
-  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +100,7 @@ def cases_of(
 
 
 def work(
-  unit: MeasuredCase, *, config: PerceptionConfig, variant: str
+  unit: MeasuredCase, *, config: measure_backends.PerceptionConfig, variant: str
 ) -> Record:
   """Measures one case.
 
@@ -146,16 +115,15 @@ def work(
   """
   limits = constants.for_variant(variant)
   images = [predictions.load_image(path) for path in unit.outputs]
-  pose = _pose_backend(config.pose, _key(config, config.pose))
+  pose = measure_backends.pose_backend(config)
   cmg, statuses = measure_cmg.measure(
     unit.case, images, unit.stored, pose, limits
   )
   ssp: list[dict[str, Any]] = []
-  if config.detector != NONE:
+  if config.detector != measure_backends.NONE:
     ssp, failures = measure_scene(unit, config, variant, images=images)
     statuses += failures
   bad = [s for s in statuses if s.status != OK]
-  comparable = pose.comparable_to_published and _scene_comparable(config)
   return Record(
     protocol=PROTOCOL,
     variant=variant,
@@ -170,29 +138,49 @@ def work(
       "ssp": ssp,
       "statuses": [dataclasses.asdict(s) for s in statuses],
     },
-    provenance={"pose": pose.name, **dataclasses.asdict(config)},
-    comparable_to_published=comparable,
+    provenance={
+      "images": images_of(unit),
+      "backends": measure_backends.provenance(config),
+      "matcher": config.matcher,
+    },
+    comparable_to_published=variant == constants.RELEASED.variant
+    and measure_backends.comparable(config),
   )
 
 
-def _scene_comparable(config: PerceptionConfig) -> bool:
-  """Whether SSP rests on published backends alone, none left out."""
-  chosen = (
-    ("detections", config.detector),
-    ("features", config.features),
-    ("vision_language", config.vision_language),
-    ("geometry", config.depth),
-  )
-  return config.matcher == "vision_language" and all(
-    name in registry.names(role)
-    and registry.spec(role, name).comparable_to_published
-    for role, name in chosen
-  )
+def images_of(unit: MeasuredCase) -> list[dict[str, Any]]:
+  """What each step was measured on, for reports.
+
+  Args:
+    unit: the case.
+
+  Returns:
+    Per step `step`, `source` (the view that it started from: the physical one
+    at step 1, then the system's own output), `target`, `prediction` (of a
+    folder of frames the scored one) and `sha256` of the prediction's file.
+    Paths are as the run was given them.
+  """
+  rows = []
+  source = frame_files.of_case(unit.stored, unit.case.inputs[0]).image_path
+  for step, output in zip(unit.case.steps, unit.outputs, strict=True):
+    scored = predictions.scored_file(output)
+    target = frame_files.of_case(unit.stored, step.target).image_path
+    rows.append(
+      {
+        "step": step.number,
+        "source": str(source),
+        "target": str(target),
+        "prediction": str(scored),
+        "sha256": formats.sha256_of_file(scored),
+      }
+    )
+    source = scored
+  return rows
 
 
 def measure_scene(
   unit: MeasuredCase,
-  config: PerceptionConfig,
+  config: measure_backends.PerceptionConfig,
   variant: str,
   *,
   images: Sequence[NDArray[np.uint8]] | None = None,
@@ -216,7 +204,9 @@ def measure_scene(
   rows: list[dict[str, Any]] = []
   statuses: list[evidence_files.StepStatus] = []
   for step in unit.case.steps:
-    backends = _ssp_backends(config, unit.outputs[step.number - 1])
+    backends = measure_backends.ssp_backends(
+      config, unit.outputs[step.number - 1]
+    )
     if vision_language is not None:
       backends = dataclasses.replace(backends, vision_language=vision_language)
     try:
@@ -258,6 +248,18 @@ def write_evidence(folder: pathlib.Path, records: Sequence[Record]) -> None:
       [row for r in rows for row in r.details.get("cmg", ())],
       [row for r in rows for row in r.details.get("ssp", ())],
       statuses,
+      [
+        evidence_files.CaseOrigin(
+          record.case_id,
+          {
+            key: record.provenance[key]
+            for key in ("images", "backends", "matcher")
+          },
+          record.comparable_to_published,
+        )
+        for record in rows
+        if "images" in record.provenance
+      ],
     )
 
 
@@ -289,78 +291,3 @@ def _frame(
   unit: MeasuredCase, reference: manifest.ImageRef
 ) -> frames.EvaluationFrame:
   return frame_files.of_case(unit.stored, reference).frame
-
-
-def _ssp_backends(
-  config: PerceptionConfig, output: pathlib.Path
-) -> measure_ssp.SspBackends:
-  def optional(role: str, name: str) -> Any:
-    return None if name == NONE else _backend(role, name, _key(config, name))
-
-  depth: measure_ssp.GeneratedDepth | None = None
-  if config.depth == BESIDE:
-    depth = _DepthBeside(output)
-  elif config.depth != NONE:
-    depth = _GeometryDepth(optional("geometry", config.depth))
-  return measure_ssp.SspBackends(
-    optional("detections", config.detector),
-    optional("features", config.features),
-    optional("vision_language", config.vision_language),
-    depth,
-    config.matcher,
-  )
-
-
-class _DepthBeside:
-  """Depth that a generator wrote beside its output."""
-
-  def __init__(self, output: pathlib.Path) -> None:
-    self._path = output.with_suffix(".depth.npy")
-
-  def depth(self, image: NDArray[np.uint8]) -> NDArray[np.float32] | None:
-    """See `measure_ssp.GeneratedDepth`."""
-    try:
-      depth = np.asarray(np.load(self._path, allow_pickle=False), np.float32)
-      if depth.ndim != 2:
-        raise ValueError(f"an array of shape {depth.shape}")
-    except (OSError, ValueError) as error:
-      raise InputError(
-        self._path,
-        "depth",
-        found=error,
-        expected="a float32 .npy file beside the output",
-      ) from error
-    return depth
-
-
-class _GeometryDepth:
-  """Single-image depth from a geometry backend."""
-
-  def __init__(self, backend: Any) -> None:
-    self._backend = backend
-
-  def depth(self, image: NDArray[np.uint8]) -> NDArray[np.float32] | None:
-    """See `measure_ssp.GeneratedDepth`."""
-    clip = video.clip_from_frames(image[None], fps=0, name="generated")
-    return np.asarray(self._backend.reconstruct(clip).depth[0], np.float32)
-
-
-def _key(config: PerceptionConfig, name: str) -> str:
-  """Settings of a backend as text, so that they can key a cache."""
-  return json.dumps(config.settings.get(name, {}), sort_keys=True)
-
-
-@functools.cache
-def _backend(role: str, name: str, settings: str) -> Any:
-  own = json.loads(settings)
-  # One name can stand in several roles: settings may be given by role.
-  if role in own and isinstance(own[role], Mapping):
-    own = dict(own[role])
-  return registry.get(role, name, **own)
-
-
-@functools.cache
-def _pose_backend(name: str, settings: str) -> pair_pose.PairPose:
-  if name == PNP:
-    return pair_pose.PnpPairPose(**json.loads(settings))
-  return pair_pose.GeometryPairPose(_backend("geometry", name, settings))

@@ -66,12 +66,12 @@ class PairPose(Protocol):
   """Estimates the relative pose of ordered pairs."""
 
   @property
-  def name(self) -> str:
-    """Name for provenance."""
+  def info(self) -> roles.BackendInfo:
+    """Identity, weights and settings."""
 
   @property
-  def comparable_to_published(self) -> bool:
-    """Whether it is the published backend."""
+  def needs_source_depth(self) -> bool:
+    """Whether a source without recorded depth cannot be localised from."""
 
   def estimate(self, source: View, target: View) -> PairEstimate:
     """Pose of the target camera in the source camera's frame."""
@@ -80,6 +80,8 @@ class PairPose(Protocol):
 class GeometryPairPose:
   """Pair poses from a geometry backend."""
 
+  needs_source_depth = False
+
   def __init__(self, backend: roles.GeometryBackend) -> None:
     """Args:
     backend: called with the two images in order [source, target].
@@ -87,14 +89,9 @@ class GeometryPairPose:
     self._backend = backend
 
   @property
-  def name(self) -> str:
-    """Name of the backend."""
-    return self._backend.info.name
-
-  @property
-  def comparable_to_published(self) -> bool:
+  def info(self) -> roles.BackendInfo:
     """As the backend says."""
-    return self._backend.info.comparable_to_published
+    return self._backend.info
 
   def estimate(self, source: View, target: View) -> PairEstimate:
     """See `PairPose`; the target is resized to the source where sizes differ.
@@ -117,14 +114,21 @@ class GeometryPairPose:
 class PnpPairPose:
   """Metric pair poses from local features and recorded source depth."""
 
-  name = "pnp_sift"
-  comparable_to_published = False
+  needs_source_depth = True
 
   def __init__(self, *, min_inliers: int = _MIN_INLIERS) -> None:
     """Args:
     min_inliers: fewer inliers mean that the pair is not localised.
     """
     self._min_inliers = min_inliers
+    self.info = roles.BackendInfo(
+      role="pair_pose",
+      name="pnp_sift",
+      version="1",
+      licence="Apache-2.0",
+      comparable_to_published=False,
+      settings={"min_inliers": min_inliers},
+    )
     self._cache: dict[
       bytes, tuple[NDArray[np.float32], NDArray[np.float32]]
     ] = {}
@@ -267,7 +271,7 @@ def relative_through(
   Returns:
     Pose of the target in the source camera's frame.
   """
-  if source.depth is not None or backend.name != PnpPairPose.name:
+  if source.depth is not None or not backend.needs_source_depth:
     return backend.estimate(source, target)
   if np.array_equal(source.image, target.image):
     return PairEstimate(np.eye(4), "", int(source.image.size))

@@ -253,10 +253,9 @@ def _checked(
   for name, expected in fitting.items():
     if row[name] != expected:
       raise fail(name, row[name], expected)
-  root = source.parent.resolve()
-  path = (root / row["output_path"]).resolve()
+  path = source.parent / row["output_path"]
   if pathlib.PurePath(row["output_path"]).is_absolute() or not (
-    path.is_relative_to(root)
+    path.resolve().is_relative_to(source.parent.resolve())
   ):
     raise fail(
       "output_path", row["output_path"], "a path inside the prediction folder"
@@ -278,18 +277,28 @@ def load_image(path: pathlib.Path) -> NDArray[np.uint8]:
   Raises:
     InputError: if it does not decode.
   """
-  if path.is_dir():
-    names = sorted(
-      p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES
-    )
-    if not names:
-      raise InputError(
-        path, "frames", found="no image", expected="frames sorted by name"
-      )
-    return load_image(names[-1])
+  path = scored_file(path)
   if path.suffix.lower() in VIDEO_SUFFIXES:
     return last_frame(path)
   return np.asarray(images.read_rgb(path), np.uint8)
+
+
+def scored_file(path: pathlib.Path) -> pathlib.Path:
+  """The file that is scored: of a folder of frames the last by name.
+
+  Raises:
+    InputError: for a folder without an image.
+  """
+  if not path.is_dir():
+    return path
+  names = sorted(
+    p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES
+  )
+  if not names:
+    raise InputError(
+      path, "frames", found="no image", expected="frames sorted by name"
+    )
+  return names[-1]
 
 
 def last_frame(path: pathlib.Path) -> NDArray[np.uint8]:

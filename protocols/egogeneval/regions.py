@@ -29,6 +29,7 @@ from protocols.egogeneval import (
   frames,
   manifest,
   measure,
+  measure_backends,
   predictions,
   references,
 )
@@ -246,9 +247,9 @@ def record(
     units += measure.cases_of(name, made, content, None, stored)
   _write_detections(folder / "detections", regions, shown)
   answers = RegionAnswers()
-  config = measure.PerceptionConfig(
+  config = measure_backends.PerceptionConfig(
     detector="recorded",
-    depth=measure.BESIDE,
+    depth=measure_backends.BESIDE,
     settings={"recorded": {"detections": {"path": str(folder / "detections")}}},
   )
   labels = {

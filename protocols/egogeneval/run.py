@@ -28,6 +28,7 @@ from protocols.egogeneval import (
   label_bank,
   manifest,
   measure,
+  measure_backends,
   predictions,
   totals,
 )
@@ -71,8 +72,8 @@ class EgoGenEvalConfig:
   predictions: tuple[pathlib.Path, ...] = ()
   labels: pathlib.Path | None = None
   eval_frames: pathlib.Path | None = None
-  perception: measure.PerceptionConfig = dataclasses.field(
-    default_factory=measure.PerceptionConfig
+  perception: measure_backends.PerceptionConfig = dataclasses.field(
+    default_factory=measure_backends.PerceptionConfig
   )
   auxiliary: pathlib.Path | None = None
 
@@ -303,7 +304,7 @@ def _measure(
       expected="both, beside --manifest",
       hint="bin.mine writes the frames, bin.rollout the predictions.",
     )
-  wants_ssp = config.perception.detector != measure.NONE
+  wants_ssp = config.perception.detector != measure_backends.NONE
   if wants_ssp and config.labels is None:
     raise InputError(
       "flags",

@@ -61,7 +61,6 @@ def score_systems(
   *,
   expected_ids: Iterable[str] | None = None,
   allow_partial: bool = False,
-  comparable: bool = False,
 ) -> tuple[list[SystemTotals], frozenset[str]]:
   """Scores systems from their evidence.
 
@@ -71,7 +70,6 @@ def score_systems(
     expected_ids: all steps of the manifest; None takes the union over the
       systems.
     allow_partial: give totals over less than all steps.
-    comparable: whether the evidence rests on the published backends.
 
   Returns:
     (totals per system, the common SSP mask).
@@ -100,7 +98,6 @@ def score_systems(
       mask,
       limits,
       allow_partial,
-      comparable,
     )
     for system, own_cmg, own_ssp in zip(systems, cmg, ssp, strict=True)
   ], mask
@@ -131,12 +128,11 @@ def _totals(
   mask: frozenset[str],
   limits: constants.Constants,
   allow_partial: bool,
-  comparable: bool,
 ) -> SystemTotals:
   steps = _StepTable(system, cmg, ssp, expected, mask)
   coverage = steps.coverage()
   complete = coverage["scored"] == coverage["expected"]
-  records = tuple(steps.records(limits, comparable))
+  records = tuple(steps.records(limits))
   refused, cmg_total, ssp_total, overall = "", None, None, None
   if not complete and not (allow_partial and coverage["scored"]):
     refused = str(
@@ -295,9 +291,7 @@ class _StepTable:
       cases.setdefault(record_id.rpartition("__step")[0], []).append(record_id)
     return cases
 
-  def records(
-    self, limits: constants.Constants, comparable: bool
-  ) -> Iterable[Record]:
+  def records(self, limits: constants.Constants) -> Iterable[Record]:
     """One record per case, sorted."""
     for case, ids in self._by_case().items():
       states = [
@@ -316,6 +310,7 @@ class _StepTable:
         f"{axis} {i.rpartition('__')[2]}: {why}" for axis, i, _, why in bad[:3]
       )
       parts = case.split("__")
+      origin = self._system.origins.get(case)
       yield Record(
         protocol=PROTOCOL,
         variant=limits.variant,
@@ -336,8 +331,13 @@ class _StepTable:
           "ssp_steps": sum(i in self._system.ssp_ids for i in ids),
           "ssp_masked": float(case in self._mask),
         },
-        provenance={"evidence_sha256": dict(self._system.digests)},
-        comparable_to_published=comparable,
+        provenance={
+          **(origin.provenance if origin else {}),
+          "evidence_sha256": dict(self._system.digests),
+        },
+        comparable_to_published=origin is not None
+        and origin.comparable_to_published
+        and limits.variant == constants.RELEASED.variant,
       )
 
   def _values(

@@ -9,13 +9,14 @@ import numpy as np
 from absl.testing import absltest
 
 from perception.errors import InputError
-from protocols.common import runner
+from protocols.common import runner, store
 from protocols.egogeneval import (
   assembly,
   benchmark_files,
+  formats,
   frame_files,
   manifest,
-  measure,
+  measure_backends,
   mining,
   pair_pose,
   regions,
@@ -74,10 +75,10 @@ class EndToEndTest(absltest.TestCase):
       predictions=tuple(self.systems.values()),
       labels=self.bench / "labels.jsonl",
       eval_frames=self.bench / "eval_frames.jsonl",
-      perception=measure.PerceptionConfig(
+      perception=measure_backends.PerceptionConfig(
         detector="recorded",
         vision_language="recorded",
-        depth=measure.BESIDE,
+        depth=measure_backends.BESIDE,
         settings={"recorded": recorded},
       ),
     )
@@ -114,6 +115,7 @@ class EndToEndTest(absltest.TestCase):
       self.assertEqual(row["num_matched"], row["num_gt_objects"])
       if row["num_matched"]:
         self.assertEqual(row["center_error_norm"], 0.0)
+    self._check_origins(self.root / "scored")
     # The evidence alone gives the same scores.
     again = run.evaluate(
       run.EgoGenEvalConfig(
@@ -128,6 +130,33 @@ class EndToEndTest(absltest.TestCase):
       (self.root / "scored" / "scores.json").read_bytes(),
       (self.root / "replayed" / "scores.json").read_bytes(),
     )
+    self.assertEqual(
+      (self.root / "scored" / "cases.jsonl").read_bytes(),
+      (self.root / "replayed" / "cases.jsonl").read_bytes(),
+    )
+
+  def _check_origins(self, folder):
+    """Every record names its images and backends."""
+    records = store.read_scored(folder)
+    self.assertLen(records, len(self.systems) * len(self.content.cases))
+    for (system, case_id), record in records.items():
+      images = record.provenance["images"]
+      source = images[0]["source"]
+      for number, row in enumerate(images, start=1):
+        self.assertEqual(row["step"], number)
+        self.assertEqual(row["source"], source)
+        source = row["prediction"]
+        expected = self.root / system / case_id / f"step{number}.png"
+        self.assertEqual(row["prediction"], str(expected))
+        self.assertEqual(row["sha256"], formats.sha256_of_file(expected))
+        for name in ("source", "target"):
+          self.assertTrue(pathlib.Path(row[name]).is_file(), row[name])
+      backends = record.provenance["backends"]
+      self.assertEqual(backends["pose"]["backend"], "pnp_sift")
+      for role in ("detections", "features", "vision_language"):
+        self.assertIn("backend_version", backends[role])
+      self.assertEqual(backends["depth"], {"backend": "beside"})
+      self.assertFalse(record.comparable_to_published)
 
   def test_evaluation_frames_are_checked(self):
     frame = next(iter(self.stored.values()))
