@@ -25,6 +25,7 @@ from perception import errors, observation, roles, storage
 _KEY = f"{observation.CACHE_PREFIX}key"
 _DIGEST = f"{observation.CACHE_PREFIX}sha256"
 
+T = TypeVar("T")
 RecordT = TypeVar("RecordT", bound=observation.Record)
 
 
@@ -85,18 +86,27 @@ class Cache:
     if self._folder is None:
       return compute()
     path = self._path(key, ".npz")
-    if path.exists():
-      try:
-        arrays = storage.read_npz(path)
-        _verify(path, key, arrays)
-        return kind.from_arrays(arrays, source=path)
-      except errors.InputError as error:
-        logging.warning("cache entry not used, computing again: %s", error)
+    stored = _stored(
+      path, lambda: kind.from_arrays(_read_arrays(path, key), source=path)
+    )
+    if stored:
+      return stored[0]
     result = compute()
-    arrays = result.to_arrays()
-    arrays[_DIGEST] = np.asarray(_content_digest(key, arrays))
-    arrays[_KEY] = np.asarray(key)
-    storage.write_npz(path, arrays, compress=kind.compress)
+    _write_arrays(path, key, result.to_arrays(), compress=kind.compress)
+    return result
+
+  def arrays(
+    self, key: str, compute: Callable[[], dict[str, np.ndarray]]
+  ) -> dict[str, np.ndarray]:
+    """Like `record` for named arrays."""
+    if self._folder is None:
+      return compute()
+    path = self._path(key, ".npz")
+    stored = _stored(path, lambda: _read_arrays(path, key))
+    if stored:
+      return stored[0]
+    result = compute()
+    _write_arrays(path, key, result, compress=True)
     return result
 
   def value(self, key: str, compute: Callable[[], Any]) -> Any:
@@ -104,11 +114,9 @@ class Cache:
     if self._folder is None:
       return compute()
     path = self._path(key, ".json")
-    if path.exists():
-      try:
-        return _read_value(path, key)
-      except errors.InputError as error:
-        logging.warning("cache entry not used, computing again: %s", error)
+    stored = _stored(path, lambda: _read_value(path, key))
+    if stored:
+      return stored[0]
     result = compute()
     entry = {_KEY: key, _DIGEST: digest([key, result]), "value": result}
     text = json.dumps(entry, sort_keys=True, allow_nan=False)
@@ -118,6 +126,17 @@ class Cache:
   def _path(self, key: str, suffix: str) -> pathlib.Path:
     assert self._folder is not None
     return self._folder / key[:2] / f"{key}{suffix}"
+
+
+def _stored(path: pathlib.Path, read: Callable[[], T]) -> list[T]:
+  """What `read` gives, in a list; an empty one if there is no good entry."""
+  if not path.exists():
+    return []
+  try:
+    return [read()]
+  except errors.InputError as error:
+    logging.warning("cache entry not used, computing again: %s", error)
+    return []
 
 
 def _read_value(path: pathlib.Path, key: str) -> Any:
@@ -133,11 +152,23 @@ def _read_value(path: pathlib.Path, key: str) -> Any:
   return value
 
 
-def _verify(
-  path: pathlib.Path, key: str, arrays: Mapping[str, np.ndarray]
-) -> None:
-  stated = (str(arrays.get(_KEY)), str(arrays.get(_DIGEST)))
+def _read_arrays(path: pathlib.Path, key: str) -> dict[str, np.ndarray]:
+  arrays = storage.read_npz(path)
+  stated = (str(arrays.pop(_KEY, None)), str(arrays.pop(_DIGEST, None)))
   _compare(path, stated, (key, _content_digest(key, arrays)))
+  return arrays
+
+
+def _write_arrays(
+  path: pathlib.Path,
+  key: str,
+  arrays: Mapping[str, np.ndarray],
+  *,
+  compress: bool,
+) -> None:
+  marks = {_DIGEST: _content_digest(key, arrays), _KEY: key}
+  named = {name: np.asarray(mark) for name, mark in marks.items()}
+  storage.write_npz(path, {**arrays, **named}, compress=compress)
 
 
 def _compare(path: pathlib.Path, stated: object, wanted: object) -> None:
@@ -148,12 +179,7 @@ def _compare(path: pathlib.Path, stated: object, wanted: object) -> None:
 
 
 def _content_digest(key: str, arrays: Mapping[str, np.ndarray]) -> str:
-  content = {
-    name: array
-    for name, array in arrays.items()
-    if not name.startswith(observation.CACHE_PREFIX)
-  }
-  return digest([key, content])
+  return digest([key, dict(arrays)])
 
 
 def _plain(value: Any) -> Any:
@@ -161,11 +187,12 @@ def _plain(value: Any) -> Any:
   if isinstance(value, np.ndarray):
     if value.dtype.hasobject:
       raise TypeError("an array of Python objects has no stable digest")
-    pixels = np.ascontiguousarray(value)
+    # A view of the bytes: gigabytes of depth are not copied to be hashed.
+    plain = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
     return {
-      "dtype": pixels.dtype.str,
+      "dtype": value.dtype.str,
       "shape": list(value.shape),
-      "sha256": hashlib.sha256(pixels.tobytes()).hexdigest(),
+      "sha256": hashlib.sha256(plain.data).hexdigest(),
     }
   if isinstance(value, np.generic):
     return value.item()

@@ -84,6 +84,10 @@ class Clip:
     """Yields the frames."""
     return iter(self.frames)
 
+  def read(self) -> Clip:
+    """Itself; `Video.read` decodes."""
+    return self
+
   def select(self, rows: Sequence[int] | np.ndarray | slice) -> Clip:
     """The clip of some rows, in increasing order, with their source indices."""
     return dataclasses.replace(
@@ -102,33 +106,22 @@ class Clip:
     Raises:
       InputError: this clip's rate is unknown.
     """
-    if not self.fps:
-      raise errors.InputError(
-        self.name,
-        "fps",
-        found="no frame rate",
-        expected="a known rate to resample from",
-        hint="State the rate of picture folders.",
-      )
-    rate = fractions.Fraction(fps).limit_denominator(100_000)
-    rows = resampling.nearest_rows(self.timestamps, fps=rate)
-    source = f"{self.sha256} at {rate}: {self.frame_indices[rows].tolist()}"
-    return dataclasses.replace(
-      self,
-      frames=self.frames[rows],
-      fps=rate,
-      timestamps=np.arange(len(rows)) / float(rate),
-      sha256=hashlib.sha256(source.encode()).hexdigest(),
-      frame_indices=np.arange(len(rows), dtype=np.int32),
-    )
+    rows, changes = _resampled(self, fps)
+    return dataclasses.replace(self, frames=self.frames[rows], **changes)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Video:
-  """A checked source whose frames are decoded anew on each pass.
+  """A checked source, or part of one, that is decoded anew on each pass.
 
-  Memory is bounded by a few frames. Attributes as in `Clip`; made by
-  `open_video`.
+  Memory is bounded by a few frames. Made by `open_video`; `select` and
+  `resample` decode nothing.
+
+  Attributes:
+    name, fps, size, timestamps, sha256, frame_indices: as in `Clip`.
+    rows: [T] int64 place of each frame in the file, not decreasing; a
+      resampled source may repeat frames.
+    count: frames of the whole file.
   """
 
   name: str
@@ -137,10 +130,42 @@ class Video:
   timestamps: np.ndarray
   sha256: str
   frame_indices: np.ndarray
+  rows: np.ndarray
+  count: int
 
   def __len__(self) -> int:
     """T."""
-    return len(self.timestamps)
+    return len(self.rows)
+
+  def select(self, rows: Sequence[int] | np.ndarray | slice) -> Video:
+    """See `Clip.select`."""
+    return dataclasses.replace(
+      self,
+      timestamps=self.timestamps[rows],
+      frame_indices=self.frame_indices[rows],
+      rows=self.rows[rows],
+    )
+
+  def resample(self, fps: float | fractions.Fraction) -> Video:
+    """See `Clip.resample`."""
+    rows, changes = _resampled(self, fps)
+    return dataclasses.replace(self, rows=self.rows[rows], **changes)
+
+  def read(self, *, max_bytes: int = _MAX_BYTES) -> Clip:
+    """The frames in memory.
+
+    Raises:
+      InputError: see `__iter__`; or they take more than `max_bytes`.
+    """
+    frames = _collect(iter(self), len(self), self.name, max_bytes)
+    return Clip(
+      frames,
+      self.fps,
+      self.timestamps,
+      self.sha256,
+      self.frame_indices,
+      self.name,
+    )
 
   def __iter__(self) -> Iterator[np.ndarray]:
     """Yields RGB uint8 [H, W, 3] frames from the first on.
@@ -150,18 +175,30 @@ class Video:
     """
     if os.path.isdir(self.name):
       paths = images.list_images(self.name)
-      yield from _same_size(paths)
+      self._require(len(paths) == self.count, f"{len(paths)} pictures")
+      yield from _same_size([paths[row] for row in self.rows])
       return
     timeline = decoding.Timeline()
-    for image in decoding.decode(self.name, timeline, pixels=True):
-      if image is not None:
+    row = 0
+    stream = decoding.decode(self.name, timeline, pixels=True)
+    for number, image in enumerate(stream):
+      while row < len(self) and self.rows[row] == number and image is not None:
         yield image
-    if len(timeline.seconds) != len(self) or timeline.size != self.size:
+        row += 1
+      if row == len(self) and self.count > number + 1:
+        return  # the rest was checked when the file was opened
+    self._require(
+      len(timeline.seconds) == self.count and timeline.size == self.size,
+      f"{len(timeline.seconds)} of size {timeline.size}",
+    )
+
+  def _require(self, unchanged: bool, found: str) -> None:
+    if not unchanged:
       raise errors.InputError(
         self.name,
         "frames",
-        found=f"{len(timeline.seconds)} of size {timeline.size}",
-        expected=f"{len(self)} of size {self.size} as when it was opened",
+        found=found,
+        expected=f"{self.count} of size {self.size} as when it was opened",
       )
 
 
@@ -241,7 +278,10 @@ def open_video(
       size = image.shape[0], image.shape[1]
     rate, timestamps, indices = _regular_times(len(paths), fps or 0)
     digest = _folder_digest(paths)
-    return Video(name, rate, size, timestamps, digest, indices)
+    rows = np.arange(len(paths))
+    return Video(
+      name, rate, size, timestamps, digest, indices, rows, len(paths)
+    )
   _refuse_rate(name, fps)
   timeline = decoding.Timeline()
   for _ in decoding.decode(name, timeline, pixels=False):
@@ -253,6 +293,8 @@ def open_video(
     timestamps=timeline.timestamps(),
     sha256=storage.sha256_file(name),
     frame_indices=np.arange(len(timeline.seconds), dtype=np.int32),
+    rows=np.arange(len(timeline.seconds)),
+    count=len(timeline.seconds),
   )
 
 
@@ -362,6 +404,30 @@ def _refuse_rate(name: str, fps: object) -> None:
       found=f"{fps} given for a video file",
       expected="no rate: the file states its own",
     )
+
+
+def _resampled(
+  source: Clip | Video, fps: float | fractions.Fraction
+) -> tuple[np.ndarray, dict[str, Any]]:
+  """Rows taken at another rate, and the fields that change with it."""
+  if not source.fps:
+    raise errors.InputError(
+      source.name,
+      "fps",
+      found="no frame rate",
+      expected="a known rate to resample from",
+      hint="State the rate of picture folders.",
+    )
+  rate = fractions.Fraction(fps).limit_denominator(100_000)
+  rows = resampling.nearest_rows(source.timestamps, fps=rate)
+  taken = source.frame_indices[rows].tolist()
+  digest = hashlib.sha256(f"{source.sha256} at {rate}: {taken}".encode())
+  return rows, {
+    "fps": rate,
+    "timestamps": np.arange(len(rows)) / float(rate),
+    "sha256": digest.hexdigest(),
+    "frame_indices": np.arange(len(rows), dtype=np.int32),
+  }
 
 
 def _regular_times(

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from perception import (
-  cache,
+  cached,
+  geometry_pass,
   observation,
   recorded,
-  registry,
   resampling,
   roles,
   seeding,
@@ -38,7 +38,7 @@ OFFLINE_TRACKS = "lucas_kanade"
 _OWN = (AUTO, "recorded")
 _OBJECT = 1
 
-RecordT = TypeVar("RecordT", bound=observation.Record)
+Frames = video.Clip | video.Video
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +52,8 @@ class PerceptionConfig:
       else nothing; `none` is never any.
     vision_language: backend name for the picture audits, or `none`.
     settings: by role, settings of its backend.
+    geometry_pass: what a geometry backend sees of a raw video, one of
+      `perception.geometry_pass.PASSES`.
     sampling: `variant` (frame rate and window of the variant, raw videos
       only) or `native`.
     fps: frame rate of recorded sequences that state none; 0 = unknown.
@@ -67,6 +69,7 @@ class PerceptionConfig:
   settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
     default_factory=dict
   )
+  geometry_pass: str = geometry_pass.OWN
   sampling: str = "variant"
   fps: float = 0.0
   window: tuple[int, int] | None = None
@@ -78,7 +81,8 @@ class Observed:
   """What perception found; every array has the same T rows.
 
   Attributes:
-    frames: the clip, or None when only arrays were given.
+    frames: the clip, in memory or decoded anew on each pass; None when only
+      arrays were given.
     fps: frame rate, 0 = unknown.
     source_sha256: digest of the input.
     masks, tracks, geometry: arrays, or None.
@@ -86,7 +90,7 @@ class Observed:
     dropped_frames: source frames that not every array covers.
   """
 
-  frames: video.Clip | None
+  frames: Frames | None
   fps: float
   source_sha256: str
   masks: observation.Masks | None
@@ -131,13 +135,12 @@ def observe(
 
 def _frames(
   case: PdiCase, config: PerceptionConfig, constants: PdiConstants
-) -> video.Clip | None:
+) -> Frames | None:
+  clip: Frames
   if case.rgbd is not None:
     clip = recorded.open_rgbd(case.rgbd, fps=config.fps).clip()
   elif case.video is not None:
-    clip = video.read_clip(
-      case.video, fps=config.fps if case.video.is_dir() else None
-    )
+    clip = _opened(case.video, config)
   else:
     return None
   if config.window is not None:
@@ -154,7 +157,11 @@ def _frames(
   return clip.select(slice(start, start + length))
 
 
-def _window(clip: video.Clip, start: int, stop: int) -> video.Clip:
+def _opened(path: pathlib.Path, config: PerceptionConfig) -> video.Video:
+  return video.open_video(path, fps=config.fps if path.is_dir() else None)
+
+
+def _window(clip: Frames, start: int, stop: int) -> Frames:
   if start >= len(clip):
     raise InputError(
       clip.name,
@@ -168,7 +175,7 @@ def _window(clip: video.Clip, start: int, stop: int) -> video.Clip:
 def _geometry(
   case: PdiCase,
   config: PerceptionConfig,
-  frames: video.Clip | None,
+  frames: Frames | None,
   absent: dict[str, str],
 ) -> observation.Geometry | None:
   name = config.geometry
@@ -179,21 +186,18 @@ def _geometry(
   if name in (AUTO, NONE):
     absent["geometry"] = "no recorded depth and poses, and no backend chosen"
     return None
-  backend = registry.get("geometry", name, **config.settings.get(name, {}))
+  backend: roles.GeometryBackend = _backend("geometry", name, config)
   clip = _require_frames(case, frames, "geometry")
-  return _kept(
-    config,
-    observation.Geometry,
-    backend,
-    clip,
-    lambda: backend.reconstruct(clip),
-  )
+  whole = None
+  if config.geometry_pass == geometry_pass.VIDEO and case.video is not None:
+    whole = _opened(case.video, config)
+  return geometry_pass.reconstruct(backend, clip, whole=whole)
 
 
 def _masks(
   case: PdiCase,
   config: PerceptionConfig,
-  frames: video.Clip | None,
+  frames: Frames | None,
   absent: dict[str, str],
 ) -> observation.Masks | None:
   name = config.masks
@@ -209,23 +213,16 @@ def _masks(
     )
     return None
   name = OFFLINE_MASKS if name == AUTO else name
-  backend = registry.get("masks", name, **config.settings.get(name, {}))
   prompt = roles.ObjectPrompt(_OBJECT, box=case.object_box)
   prompt.validate(size=frames.size, frames=len(frames))
-  return _kept(
-    config,
-    observation.Masks,
-    backend,
-    frames,
-    lambda: backend.segment(frames, [prompt]),
-    prompts=[prompt],
-  )
+  backend: roles.MasksBackend = _backend("masks", name, config)
+  return backend.segment(frames, [prompt])
 
 
 def _tracks(
   case: PdiCase,
   config: PerceptionConfig,
-  frames: video.Clip | None,
+  frames: Frames | None,
   masks: observation.Masks | None,
   absent: dict[str, str],
 ) -> observation.Tracks | None:
@@ -239,37 +236,19 @@ def _tracks(
   if not masks.masks[0, 0].any():
     absent["tracks"] = "the object's mask in frame 0 is empty"
     return None
-  backend = registry.get("tracks", name, **config.settings.get(name, {}))
   queries = seeding.seed_queries(
-    frames.frames[0], masks.masks[:1, 0], masks.object_ids[:1]
+    next(iter(frames)), masks.masks[:1, 0], masks.object_ids[:1]
   )
-  return _kept(
-    config,
-    observation.Tracks,
-    backend,
-    frames,
-    lambda: backend.track(frames, queries),
-    queries=queries,
-  )
+  backend: roles.TracksBackend = _backend("tracks", name, config)
+  return backend.track(frames, queries)
 
 
-def _kept(
-  config: PerceptionConfig,
-  kind: type[RecordT],
-  backend: roles.Backend,
-  frames: video.Clip,
-  compute: Callable[[], RecordT],
-  **inputs: Any,
-) -> RecordT:
-  """A backend's result, from the cache where it is there."""
-  source = cache.source_digest(frames)
-  key = cache.result_key(source, backend.info, **inputs)
-  return cache.Cache(config.cache).record(kind, key, compute)
+def _backend(role: str, name: str, config: PerceptionConfig) -> Any:
+  settings = config.settings.get(name, {})
+  return cached.get(role, name, folder=config.cache, **settings)
 
 
-def _require_frames(
-  case: PdiCase, frames: video.Clip | None, role: str
-) -> video.Clip:
+def _require_frames(case: PdiCase, frames: Frames | None, role: str) -> Frames:
   if frames is None:
     raise InputError(
       f"{case.system}/{case.case_id}",
@@ -281,7 +260,7 @@ def _require_frames(
   return frames
 
 
-def _digest(frames: video.Clip | None, *records: Any) -> str:
+def _digest(frames: Frames | None, *records: Any) -> str:
   if frames is not None:
     return frames.sha256
   for record in records:

@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from perception import registry, roles, seeding
+from perception import cached, roles, seeding
 from protocols.common.records import DEGENERATE, MISSING, OK, Record
 from protocols.pdi import audits, diagnostics, entry, guard, measure
 from protocols.pdi.cases import PdiCase
@@ -48,7 +48,7 @@ def score_case(
       arrays,
       measured,
       constants,
-      images=None if found.frames is None else found.frames.frames,
+      images=None if found.frames is None else found.frames.read().frames,
       dtype=np.float64,
     )
   views = _vanishing_points(found, constants)
@@ -159,7 +159,7 @@ def _vanishing_points(
   return diagnostics.diagnose(
     tracks.of(int(masks.object_ids[0])).xy,
     background.xy,
-    cv2.cvtColor(frames.frames[0], cv2.COLOR_RGB2GRAY),
+    cv2.cvtColor(next(iter(frames)), cv2.COLOR_RGB2GRAY),
     masks.masks[0, 0],
     image_size=frames.size,
     constants=constants,
@@ -179,10 +179,13 @@ def _picture_audits(
     return verdicts
   assert found.masks is not None
   name = config.vision_language
-  backend: roles.VisionLanguageBackend = registry.get(
-    "vision_language", name, **config.settings.get(name, {})
+  backend: roles.VisionLanguageBackend = cached.get(
+    "vision_language",
+    name,
+    folder=config.cache,
+    **config.settings.get(name, {}),
   )
-  frames = list(found.frames.frames)
+  frames = list(found.frames)
   query = case.object_query or "the marked object"
   request = audits.mask_request(frames, found.masks.masks[0], query)
   verdicts["mask_audit"] = audits.parse(backend.answer(request).text)

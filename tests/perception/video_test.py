@@ -106,6 +106,34 @@ class HealthyClipsTest(parameterized.TestCase):
       self.assertEqual(getattr(stream, field), getattr(clip, field))
     np.testing.assert_array_equal(stream.timestamps, clip.timestamps)
 
+  @parameterized.named_parameters(
+    ("some", lambda clip: clip.select([1, 4, 11])),
+    ("first", lambda clip: clip.select(slice(0, 1))),
+    ("twice", lambda clip: clip.select([2, 5, 9]).select([0, 2])),
+    ("faster", lambda clip: clip.resample(60)),
+    ("slower", lambda clip: clip.resample(7).select(slice(1, 3))),
+  )
+  def test_parts_of_a_stream_are_those_of_the_clip(self, part):
+    frames = media.numbered_frames(12, 32, 64)
+    path = media.encode(self.folder / "a.mp4", frames)
+    pictures = self.folder / "pictures"
+    pictures.mkdir()
+    for number, image in enumerate(frames):
+      media.write_picture(pictures / f"{number}.png", image)
+    for source, rate in ((path, None), (pictures, 24)):
+      clip = part(video.read_clip(source, fps=rate))
+      stream = part(video.open_video(source, fps=rate))
+      self.assertLen(stream, len(clip))
+      for copy in (stream.read(), stream.read()):
+        np.testing.assert_array_equal(copy.frames, clip.frames)
+      for field in ("fps", "sha256", "size", "name"):
+        self.assertEqual(getattr(stream, field), getattr(clip, field))
+      for field in ("timestamps", "frame_indices"):
+        np.testing.assert_array_equal(
+          getattr(stream, field), getattr(clip, field)
+        )
+    self.assertIs(clip.read(), clip)
+
   @parameterized.parameters((32, 64), (33, 64), (32, 63), (33, 63), (1, 1))
   def test_lossless_writing_is_exact_at_any_size(self, height, width):
     frames = np.stack([media.texture(height, width, seed=k) for k in range(3)])
@@ -238,6 +266,8 @@ class DamagedClipsTest(parameterized.TestCase):
     media.encode(path, media.numbered_frames(8, 32, 64))
     with self.assertRaisesRegex(errors.InputError, "as when it was opened"):
       list(stream)
+    with self.assertRaisesRegex(errors.InputError, "as when it was opened"):
+      list(stream.select([8]))
 
   def test_missing_file(self):
     self.assert_refused(self.folder / "none.mp4", "no file")
