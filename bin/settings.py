@@ -60,6 +60,19 @@ _RESUME = flags.DEFINE_bool(
 _ALLOW_PARTIAL = flags.DEFINE_bool(
   "allow_partial", False, "Show totals although some cases have no score."
 )
+_GEOMETRY_PASS = flags.DEFINE_enum(
+  "geometry_pass",
+  "own",
+  ["own", "video"],
+  "What a geometry backend sees of a video: the frames that the protocol"
+  " samples, or all of them, once for PDI and Orbia with one --cache.",
+)
+_CACHE = flags.DEFINE_string(
+  "cache",
+  None,
+  "Folder where perception results are kept by content, for all runs and"
+  " protocols.",
+)
 
 flags.register_multi_flags_validator(
   ["shard_index", "num_shards"],
@@ -90,6 +103,16 @@ def run_options() -> RunOptions:
     retry=retry,
     allow_partial=_ALLOW_PARTIAL.value,
   )
+
+
+def cache() -> pathlib.Path | None:
+  """The folder of kept perception results."""
+  return optional_path(_CACHE.value)
+
+
+def geometry_pass() -> str:
+  """What a geometry backend sees of a video."""
+  return str(_GEOMETRY_PASS.value)
 
 
 def optional_path(value: str | None) -> pathlib.Path | None:

@@ -136,6 +136,8 @@ def config() -> OrbiaConfig:
       settings=settings.backend_settings(
         _BACKENDS.value, flag="--orbia_backend_settings"
       ),
+      geometry_pass=settings.geometry_pass(),
+      cache=settings.cache(),
     ),
     tiers=_tiers(_TIERS.value),
   )

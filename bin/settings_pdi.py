@@ -77,9 +77,6 @@ _FPS = flags.DEFINE_float(
 _FRAMES = flags.DEFINE_string(
   "frames", None, "START:STOP, rows of each clip to use; all without it."
 )
-_CACHE = flags.DEFINE_string(
-  "cache", None, "Folder for perception results, shared between runs."
-)
 _REFERENCE_SYSTEM = flags.DEFINE_string(
   "reference_system",
   None,
@@ -129,10 +126,11 @@ def config() -> PdiConfig:
       settings=settings.backend_settings(
         _BACKEND_SETTINGS.value, flag="--backend_settings"
       ),
+      geometry_pass=settings.geometry_pass(),
       sampling=_SAMPLING.value,
       fps=_FPS.value,
       window=_window(_FRAMES.value),
-      cache=settings.optional_path(_CACHE.value),
+      cache=settings.cache(),
     ),
     reference_system=_REFERENCE_SYSTEM.value or "",
   )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from perception import registry, roles, video
+from perception import cached, geometry_pass, roles, video
 from perception.errors import InputError
 from protocols.orbia import novel_view
 from protocols.orbia.constants import Constants
@@ -45,6 +46,9 @@ class PerceptionConfig:
     quality: backend by component (`aesthetic`, `imaging`, `smoothness`,
       `hps`); absent components are reported as missing.
     settings: settings by backend name.
+    geometry_pass: what a geometry backend sees of a video, one of
+      `perception.geometry_pass.PASSES`.
+    cache: folder of kept results, or None.
   """
 
   geometry: str = "auto"
@@ -56,6 +60,8 @@ class PerceptionConfig:
   settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
     default_factory=dict
   )
+  geometry_pass: str = geometry_pass.OWN
+  cache: pathlib.Path | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +193,8 @@ class Perception:
     name = self._config.features
     if name == _OFFLINE_FEATURES:
       patch = self._c.descriptor_size // self._c.patch_grid
-      return registry.get("features", name, patch=patch)
+      folder = self._config.cache
+      return cached.get("features", name, folder=folder, patch=patch)
     return self._backend("features", name)
 
   @functools.cached_property
@@ -209,7 +216,9 @@ class Perception:
     return None if name == NONE else self._backend("novel_view", name)
 
   def _backend(self, role: str, name: str) -> Any:
-    return registry.get(role, name, **self._config.settings.get(name, {}))
+    config = self._config
+    settings = config.settings.get(name, {})
+    return cached.get(role, name, folder=config.cache, **settings)
 
 
 def resize_area(picture: Image, size: tuple[int, int]) -> Image:

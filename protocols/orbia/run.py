@@ -236,8 +236,10 @@ def _with_tiers(
 
 def _settings(config: OrbiaConfig) -> dict[str, Any]:
   """What changes a record; the choice of inputs and tiers does not."""
+  perception = dataclasses.asdict(config.perception)
+  del perception["cache"]  # where results are kept changes none
   return {
-    "perception": dataclasses.asdict(config.perception),
+    "perception": perception,
     "constants": dataclasses.asdict(constants(config.variant)),
   }
 

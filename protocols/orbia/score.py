@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perception import cache, observation, registry, video
+from perception import cache, cached, geometry_pass, observation, video
 from perception.errors import InputError
 from protocols.common import manifest
 from protocols.common.records import FAILED, MISSING, OK, Record
@@ -94,7 +94,7 @@ def load_generated(
     generated_lib.wanted_frames(
       case.public,
       quality=bool(config.quality),
-      geometry=config.geometry != AUTO,
+      geometry=False,  # a backend reads the plan's frames itself
       c=c,
     ).tolist()
   )
@@ -108,7 +108,7 @@ def load_generated(
       if last is not None:
         errors.append(quality.frame_difference(last, image))
       last = image
-  geometry, reason = _geometry(case, config, opened, kept, c=c)
+  geometry, reason = _geometry(case, config, opened, c=c)
   return Generated(
     frame_count=len(opened),
     # A folder of pictures states no rate: it is the request's by definition.
@@ -143,26 +143,20 @@ def _geometry(
   case: OrbiaCase,
   config: PerceptionConfig,
   opened: video.Video,
-  kept: Mapping[int, NDArray[np.uint8]],
   *,
   c: Constants,
 ) -> tuple[observation.Geometry | None, str]:
   """Recorded geometry, or that of a backend; the reason if there is none."""
   if config.geometry != AUTO:
-    backend = registry.get(
+    backend = cached.get(
       "geometry",
       config.geometry,
+      folder=config.cache,
       **config.settings.get(config.geometry, {}),
     )
-    plan = generated_lib.case_plan(case.public, c=c)
-    rows = [int(frame) for frame in plan if int(frame) in kept]
-    clip = dataclasses.replace(
-      video.clip_from_frames(np.stack([kept[f] for f in rows]), fps=opened.fps),
-      frame_indices=np.array(rows, np.int32),
-      timestamps=opened.timestamps[rows],
-      sha256=opened.sha256,
-    )
-    return backend.reconstruct(clip), ""
+    plan = opened.select(generated_lib.case_plan(case.public, c=c))
+    whole = opened if config.geometry_pass == geometry_pass.VIDEO else None
+    return geometry_pass.reconstruct(backend, plan, whole=whole), ""
   if case.geometry_file.exists():
     found = observation.Geometry.load(case.geometry_file)
     source: Any = case.geometry_file
