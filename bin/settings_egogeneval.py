@@ -96,6 +96,7 @@ def config() -> EgoGenEvalConfig:
       settings=settings.backend_settings(
         _BACKENDS.value, flag="--ego_backend_settings"
       ),
+      cache=settings.cache(),
     ),
     auxiliary=settings.optional_path(_AUXILIARY.value),
   )

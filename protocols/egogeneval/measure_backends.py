@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which backends a measurement uses, how they are made, what they are.
 
-Backends are made once per process and settings. A record names each role's
+Backends are made once per process and settings; with a cache folder their
+results are kept by content, so that the physical pair of a step runs once for
+all systems. A record names each role's
 backend with its version, the digest of its weights and its settings.
 """
 
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perception import registry, video
+from perception import cached, video
 from perception.errors import InputError
 from protocols.egogeneval import measure_ssp, pair_pose
 
@@ -41,6 +43,7 @@ class PerceptionConfig:
       `none`.
     matcher: `vision_language` or `similarity`.
     settings: settings by backend name.
+    cache: folder of kept results, or None.
   """
 
   pose: str = PNP
@@ -52,6 +55,7 @@ class PerceptionConfig:
   settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
     default_factory=dict
   )
+  cache: pathlib.Path | None = None
 
   @property
   def scene_roles(self) -> dict[str, tuple[str, str]]:
@@ -66,7 +70,7 @@ class PerceptionConfig:
 
 def pose_backend(config: PerceptionConfig) -> pair_pose.PairPose:
   """The pair pose backend of CMG."""
-  return _pose_backend(config.pose, _key(config, config.pose))
+  return _pose_backend(config.pose, _key(config, config.pose), config.cache)
 
 
 def ssp_backends(
@@ -170,20 +174,27 @@ def _key(config: PerceptionConfig, name: str) -> str:
 
 
 def _optional(config: PerceptionConfig, role: str, name: str) -> Any:
-  return None if name == NONE else _backend(role, name, _key(config, name))
+  if name == NONE:
+    return None
+  return _backend(role, name, _key(config, name), config.cache)
 
 
 @functools.cache
-def _backend(role: str, name: str, settings: str) -> Any:
+def _backend(
+  role: str, name: str, settings: str, folder: pathlib.Path | None
+) -> Any:
   own = json.loads(settings)
   # One name can stand in several roles: settings may be given by role.
   if role in own and isinstance(own[role], Mapping):
     own = dict(own[role])
-  return registry.get(role, name, **own)
+  return cached.get(role, name, folder=folder, **own)
 
 
 @functools.cache
-def _pose_backend(name: str, settings: str) -> pair_pose.PairPose:
+def _pose_backend(
+  name: str, settings: str, folder: pathlib.Path | None
+) -> pair_pose.PairPose:
   if name == PNP:
     return pair_pose.PnpPairPose(**json.loads(settings))
-  return pair_pose.GeometryPairPose(_backend("geometry", name, settings))
+  backend = _backend("geometry", name, settings, folder)
+  return pair_pose.GeometryPairPose(backend)

@@ -337,10 +337,17 @@ def _measure(
     ),
     protocol=PROTOCOL,
     variant=config.variant,
-    settings={"perception": dataclasses.asdict(config.perception)},
+    settings=_settings(config),
     options=options,
   )
   if len(records) < len(units):
     return False
   measure.write_evidence(folder, list(records.values()))
   return True
+
+
+def _settings(config: EgoGenEvalConfig) -> dict[str, Any]:
+  """What changes a record; where results are kept does not."""
+  perception = dataclasses.asdict(config.perception)
+  del perception["cache"]
+  return {"perception": perception}
