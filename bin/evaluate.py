@@ -25,7 +25,7 @@ from bin import (
 )
 
 # Protocol -> (module with its flags, module that runs it).
-_PROTOCOLS: Mapping[str, tuple[str, str]] = {
+RUNS: Mapping[str, tuple[str, str]] = {
   "pdi": (settings_pdi.__name__, "protocols.pdi.run"),
   "egogeneval": (settings_egogeneval.__name__, "protocols.egogeneval.run"),
   "orbia": (settings_orbia.__name__, "protocols.orbia.run"),
@@ -39,7 +39,7 @@ for _module in (settings, settings_pdi, settings_orbia, settings_egogeneval):
 def main(argv: Sequence[str]) -> int:
   """Runs the chosen protocol; returns the exit code."""
   del argv
-  flags_module, run_module = _PROTOCOLS[settings.protocol()]
+  flags_module, run_module = RUNS[settings.protocol()]
   config = importlib.import_module(flags_module).config()
   outcome = importlib.import_module(run_module).evaluate(
     config, settings.run_options()

@@ -8,6 +8,11 @@ given (prompts, queries, cameras, phrases, the question). A second run, another
 protocol or another process with the same folder takes the result from there;
 the backend is made, but does not run.
 
+The folder also keeps what each backend said of itself. Where a backend cannot
+be made - its package or its weights are elsewhere - its kept results are still
+given out, and a result that was not kept is an error: perception may run on one
+machine (`bin.perceive`) and scoring on another.
+
 Not kept: Gaussians, which are larger than what they are made from, and
 whatever a backend offers beyond its role.
 
@@ -19,13 +24,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 import os
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from absl import logging
 
-from perception import cache, observation, registry, roles
+from perception import cache, errors, observation, registry, roles, storage
 
 
 def get(
@@ -44,10 +52,51 @@ def get(
     **settings: the backend's own options.
 
   Raises:
-    InputError: see `registry.get`.
+    InputError: see `registry.get`; not where the folder knows this backend.
   """
-  backend = registry.get(role, name, **settings)
-  return backend if folder is None else wrap(backend, folder)
+  if folder is None:
+    return registry.get(role, name, **settings)
+  wanted = json.dumps([role, name, settings], sort_keys=True, default=os.fspath)
+  path = pathlib.Path(folder, "backends", f"{cache.digest(wanted)}.json")
+  try:
+    backend = registry.get(role, name, **settings)
+  except errors.InputError as error:
+    if not path.is_file():
+      raise
+    logging.info("only kept results of %s %s: %s", role, name, error)
+    backend = _Elsewhere(_read_info(path), error)
+  else:
+    text = json.dumps(dataclasses.asdict(backend.info), sort_keys=True)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+      storage.write_atomic(path, lambda stream: stream.write(text.encode()))
+  return wrap(backend, folder)
+
+
+class _Elsewhere:
+  """A backend that ran somewhere else: an identity, and nothing that runs."""
+
+  def __init__(self, info: roles.BackendInfo, error: errors.InputError) -> None:
+    self.info = info
+    self._error = error
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith("_"):
+      raise AttributeError(name)
+    raise errors.InputError(
+      f"{self.info.role} backend {self.info.name!r}",
+      name,
+      found=f"no kept result for this input, and {self._error}",
+      expected="a result kept by bin.perceive, or a backend that can run",
+    )
+
+
+def _read_info(path: pathlib.Path) -> roles.BackendInfo:
+  try:
+    return roles.BackendInfo(**json.loads(path.read_text(encoding="utf-8")))
+  except (OSError, ValueError, TypeError) as error:
+    raise errors.InputError(
+      path, "backend", found=error, expected="what a backend said of itself"
+    ) from error
 
 
 def wrap(backend: Any, folder: str | os.PathLike[str]) -> Any:

@@ -4,11 +4,12 @@
 
 import dataclasses
 import pathlib
+from unittest import mock
 
 import numpy as np
 from absl.testing import absltest, parameterized
 
-from perception import cached, observation, registry, roles, video
+from perception import cached, errors, observation, registry, roles, video
 from tests.perception import media, records
 
 
@@ -197,6 +198,43 @@ class CachedTest(parameterized.TestCase):
       found.xy, plain.track(_clip(), _queries(2)).xy
     )
     self.assertLen(list(self.folder.rglob("*.npz")), 1)
+
+  def test_results_are_given_out_where_the_backend_cannot_be_made(self):
+    def get(**settings):
+      return cached.get(
+        "tracks", "lucas_kanade", folder=self.folder, **settings
+      )
+
+    here = get(window=15)
+    found = here.track(_clip(), _queries(2))
+    absent = registry.Availability(False, "not installed: opencv")
+    with mock.patch.object(registry, "availability", return_value=absent):
+      there = get(window=15)
+      self.assertEqual(there.info, here.info)
+      self.assertIsInstance(there, roles.Backend)
+      np.testing.assert_array_equal(
+        there.track(_clip(), _queries(2)).xy, found.xy
+      )
+      with self.assertRaisesRegex(errors.InputError, "no kept.*installed: ope"):
+        there.track(_clip(), _queries(3))
+      with self.assertRaisesRegex(errors.InputError, "registry.*installed"):
+        get(window=17)  # these settings never ran
+
+  def test_an_unreadable_identity_is_named(self):
+    cached.get("tracks", "lucas_kanade", folder=self.folder)
+    (path,) = self.folder.glob("backends/*.json")
+    path.write_text('{"role": "tracks"}')
+    with (
+      mock.patch.object(
+        registry,
+        "availability",
+        return_value=registry.Availability(False, "gone"),
+      ),
+      self.assertRaisesRegex(errors.InputError, path.name),
+    ):
+      cached.get("tracks", "lucas_kanade", folder=self.folder)
+    cached.get("tracks", "lucas_kanade", folder=self.folder)
+    self.assertIn('"version"', path.read_text())
 
 
 if __name__ == "__main__":
