@@ -102,7 +102,19 @@ def run_options() -> RunOptions:
     num_shards=_NUM_SHARDS.value,
     retry=retry,
     allow_partial=_ALLOW_PARTIAL.value,
+    flags=resolved_flags(),
   )
+
+
+def resolved_flags() -> dict[str, Any]:
+  """Values of this project's own flags by name, whoever set them."""
+  found = {
+    flag.name: flag.value
+    for module, own in flags.FLAGS.flags_by_module_dict().items()
+    if module.startswith("bin.")
+    for flag in own
+  }
+  return dict(sorted(found.items()))
 
 
 def cache() -> pathlib.Path | None:

@@ -39,6 +39,7 @@ class RunOptions:
     shard_index, num_shards: this process takes every num_shards-th case.
     retry: statuses to score again although a record exists.
     allow_partial: show totals over less than the whole manifest.
+    flags: resolved flags of the command line, kept in `run.json`.
   """
 
   output: pathlib.Path
@@ -48,6 +49,7 @@ class RunOptions:
   num_shards: int = 1
   retry: tuple[str, ...] = ()
   allow_partial: bool = False
+  flags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def run_cases(
@@ -79,7 +81,7 @@ def run_cases(
     InputError: if the folder belongs to other settings, the disk refuses, or
       a worker dies.
   """
-  claim_folder(options.output, protocol, variant, settings)
+  claim_folder(options, protocol, variant, settings)
   mine = list(cases)[options.shard_index :: options.num_shards]
   signatures = {_key(case): manifest.signature(case) for case in mine}
   path = options.output / store.log_name(
@@ -116,17 +118,23 @@ def run_cases(
 
 
 def claim_folder(
-  output: pathlib.Path,
+  options: RunOptions,
   protocol: str,
   variant: str,
   settings: Mapping[str, Any],
 ) -> None:
   """Writes `run.json`, or checks that the folder has the same settings.
 
+  Args:
+    options: the folder, and the flags that say where its inputs lie.
+    protocol: protocol name.
+    variant: variant name.
+    settings: everything that changes a result.
+
   Raises:
     InputError: naming the settings that differ.
   """
-  path = output / RUN_FILE
+  path = options.output / RUN_FILE
   identity = plain(
     {"protocol": protocol, "variant": variant, "settings": dict(settings)}
   )
@@ -143,7 +151,14 @@ def claim_folder(
         expected="the settings that this folder was begun with",
         hint="Choose another --output for the new settings.",
       )
-  outputs.write_json(path, {**identity, "environment": outputs.environment()})
+  outputs.write_json(
+    path,
+    {
+      **identity,
+      "flags": plain(dict(options.flags)),
+      "environment": outputs.environment(),
+    },
+  )
 
 
 def _differences(before: Any, now: Any, prefix: str = "") -> list[str]:

@@ -96,7 +96,7 @@ def evaluate(
   content = manifest.read(config.manifest) if config.manifest else None
   if config.evidence is not None:
     runner.claim_folder(
-      options.output,
+      options,
       PROTOCOL,
       config.variant,
       {"evidence": str(config.evidence)},

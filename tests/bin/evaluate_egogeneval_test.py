@@ -40,6 +40,9 @@ class EvaluateTest(absltest.TestCase):
     self.assertIn("6 of 6", result.stdout)
     scores = json.loads((self.root / "out" / "scores.json").read_text())
     self.assertEqual(scores["ranking"], ["demo"])
+    run = json.loads((self.root / "out" / "run.json").read_text())
+    self.assertEqual(run["flags"]["evidence"], f"{self.root}/evidence")
+    self.assertEqual(run["flags"]["protocol"], "egogeneval")
 
   def test_offline_measurement_refuses_what_it_cannot_localise(self):
     drawn.write_scene(self.root, [sample_rows.manifest_row("atomic")])

@@ -10,7 +10,7 @@ import pathlib
 from absl.testing import absltest, parameterized
 
 from perception.errors import InputError
-from protocols.common import manifest, runner, store
+from protocols.common import manifest, outputs, runner, store
 from protocols.common.records import OK, Record
 
 
@@ -107,6 +107,13 @@ class RunnerTest(parameterized.TestCase):
     self._run(cases, settings={"masks": "sam2", "n": {"k": 1}})
     with self.assertRaisesRegex(InputError, r"settings\.n\.k=2 \(was 1\)"):
       self._run(cases, settings={"masks": "sam2", "n": {"k": 2}})
+
+  def test_flags_are_kept_and_may_change(self):
+    cases = self._cases({"a": "1"})
+    for flags in ({"cache": "/a", "tiers": ["T1"]}, {"cache": "/b"}):
+      self._run(cases, flags=flags)
+      stored = outputs.read_json(self.folder / "out" / "run.json")
+      self.assertEqual(stored["flags"], flags)
 
   def test_worker_processes_give_the_same_records(self):
     cases = self._cases({str(i): str(i) for i in range(5)} | {"x": "crash"})
