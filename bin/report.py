@@ -25,10 +25,17 @@ _INPUT = flags.DEFINE_multi_string(
   "input", None, "Output folder of a run or a study.", required=True
 )
 _OUTPUT = flags.DEFINE_string("output", None, "Folder.", required=True)
+_DATA = flags.DEFINE_multi_string(
+  "data",
+  [],
+  "What a run was made from, where its run.json does not say it: an Orbia data"
+  " set, a --cache folder, an eval_frames.jsonl.",
+)
 _PICTURES = flags.DEFINE_integer(
   "pictures",
   60,
-  "Worst cases of each run whose pages show frames; -1: all.",
+  "Worst cases of each run whose pages show frames, beside those that drive the"
+  " comparison of its two best systems; -1: all.",
   lower_bound=-1,
 )
 _EMBED = flags.DEFINE_bool(
@@ -61,6 +68,7 @@ def _config() -> write.ReportConfig:
     pages=PageOptions(pictures=_PICTURES.value, embed=_EMBED.value),
     published=_PUBLISHED.value,
     recordings=_RERUN.value,
+    data=tuple(map(pathlib.Path, _DATA.value)),
   )
 
 

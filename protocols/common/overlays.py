@@ -1,12 +1,13 @@
 # Copyright 2026 The worldgauge Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masks and tracks drawn over frames, for audits and reports.
+"""Masks, tracks and boxes drawn over frames, for audits and reports.
 
 Frames are RGB uint8 [H, W, 3]; integer coordinates are pixel centres.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import cv2
@@ -15,6 +16,7 @@ import numpy as np
 CYAN = (0, 255, 255)
 GREEN = (0, 200, 80)
 OPACITY = 0.6
+_DASH, _GAP = 6, 9
 
 
 def with_mask(
@@ -23,6 +25,7 @@ def with_mask(
   *,
   colour: tuple[int, int, int] = GREEN,
   opacity: float = OPACITY,
+  outline: bool = True,
 ) -> np.ndarray:
   """A frame with a mask tinted and outlined.
 
@@ -31,6 +34,7 @@ def with_mask(
     mask: bool [H, W].
     colour: RGB of the tint.
     opacity: share of the tint, 0 to 1.
+    outline: draw the mask's border.
 
   Returns:
     uint8 [H, W, 3], a copy.
@@ -38,6 +42,8 @@ def with_mask(
   tinted = frame.astype(np.float32)
   tinted[mask] += opacity * (np.asarray(colour, np.float32) - tinted[mask])
   picture = np.round(tinted).astype(np.uint8)
+  if not outline:
+    return picture
   outlines, _ = cv2.findContours(
     mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE
   )
@@ -87,6 +93,59 @@ def with_trails(
         )
     tip = (int(path[-1, 0]), int(path[-1, 1]))
     cv2.circle(picture, tip, 2 * 8, colour, -1, cv2.LINE_AA, 3)
+  return picture
+
+
+def with_box(
+  frame: np.ndarray,
+  box: Sequence[float],
+  *,
+  colour: tuple[int, int, int],
+  dashed: bool,
+  text: str = "",
+) -> np.ndarray:
+  """A frame with a box and its text.
+
+  Args:
+    frame: uint8 [H, W, 3].
+    box: (x0, y0, x1, y1) in pixels.
+    colour: RGB.
+    dashed: broken lines, so that kinds differ without colour too.
+    text: ASCII, drawn inside the box on its colour; may be empty.
+
+  Returns:
+    uint8 [H, W, 3], a copy.
+  """
+  picture = frame.copy()
+  x0, y0, x1, y1 = (round(float(v)) for v in box)
+  corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
+  for start, end in itertools.pairwise(corners):
+    length = max(int(np.hypot(end[0] - start[0], end[1] - start[1])), 1)
+    dash, period = (_DASH, _DASH + _GAP) if dashed else (length, length)
+    for at in range(0, length, period):
+      a, b = (
+        tuple(
+          round(s + (e - s) * min(p, length) / length)
+          for s, e in zip(start, end, strict=True)
+        )
+        for p in (at, at + dash)
+      )
+      cv2.line(picture, a, b, colour, 2, cv2.LINE_AA)
+  if text:
+    size, _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.4, 1)
+    cv2.rectangle(
+      picture, (x0, y0), (x0 + size[0] + 4, y0 + size[1] + 5), colour, -1
+    )
+    cv2.putText(
+      picture,
+      text,
+      (x0 + 2, y0 + size[1] + 2),
+      cv2.FONT_HERSHEY_SIMPLEX,
+      0.4,
+      (255, 255, 255),
+      1,
+      cv2.LINE_AA,
+    )
   return picture
 
 

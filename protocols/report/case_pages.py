@@ -10,6 +10,7 @@ import pathlib
 from typing import Any
 
 from protocols.common.progress import Progress
+from protocols.common.records import OK
 from protocols.report import case_view as views
 from protocols.report import entries, media, render
 from protocols.report.boards import Board
@@ -21,6 +22,9 @@ from protocols.report.steps import Steps
 
 FOLDER = "cases"
 STYLE = "report.css"
+# Cases that a comparison lists on either side; see DRIVERS in report.js.
+DRIVERS = 8
+_COMPARED = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +32,8 @@ class PageOptions:
   """How case pages are made.
 
   Attributes:
-    pictures: worst cases of the run that get frames; -1 for all.
+    pictures: worst cases of the run that get frames, beside those that drive
+      the comparison of its two best systems; -1 for all.
     embed: put pictures into the pages instead of files beside them.
   """
 
@@ -44,7 +49,7 @@ def write(
   steps: Steps,
   output: pathlib.Path,
   options: PageOptions,
-) -> None:
+) -> dict[int, list[tuple[str, str]]]:
   """Writes `cases/<run_id>/<row>.html` for every case.
 
   Args:
@@ -56,29 +61,46 @@ def write(
     output: folder of the report.
     options: how many pictures, and where.
 
+  Returns:
+    (file in the folder, caption) of the first pictures of each row that has
+    some, for comparisons; empty where pictures are embedded.
+
   Raises:
     InputError: if a record or the disk fails.
   """
   folder = output / FOLDER / run_id
   total = len(table.entries)
+  chosen = pictured(board, table, options.pictures)
+  shown: dict[int, list[tuple[str, str]]] = {}
   render.write(output / FOLDER / STYLE, str(render.css()))
   with Progress(total, label=f"case pages of {run.folder.name}") as bar:
     for number, entry in enumerate(table.entries):
       record = entries.read_record(entry)
-      view = views.build(
-        record,
-        table.columns,
-        cmg=steps.cmg.get(entry.key, ()),
-        ssp=steps.ssp.get(entry.key, ()),
-      )
-      found = Media(note="")
-      if options.pictures < 0 or number < options.pictures:
-        found = media.gather(run, record, view.events, rows=view.rows)
-      elif run.protocol != "egogeneval":
+      cmg, ssp = steps.cmg.get(entry.key, ()), steps.ssp.get(entry.key, ())
+      view = views.build(record, table.columns, cmg=cmg, ssp=ssp)
+      if number in chosen:
+        found = media.gather(run, record, view.events, cmg=cmg, ssp=ssp)
+      else:
         found = Media(
-          note=f"Frames are drawn for the {options.pictures} worst cases;"
+          note=f"Frames are drawn for the {options.pictures} worst cases and"
+          " those that drive the comparison of the two best systems;"
           " --pictures=-1 draws all."
         )
+      sections = [
+        {
+          **vars(section),
+          "shots": [
+            _placed(shot, number, folder, options.embed)
+            for shot in section.shots
+          ],
+        }
+        for section in found.sections
+      ]
+      if sections and not options.embed:
+        shown[number] = [
+          (shot["source"], shot["caption"])
+          for shot in sections[0]["shots"][:_COMPARED]
+        ]
       html = render.page(
         "case.html",
         case=record,
@@ -86,9 +108,9 @@ def write(
         view=view,
         raw=views.raw_lines(entries.read_line(entry)),
         plans=found.plans,
-        shots=[
-          _placed(shot, number, folder, options.embed) for shot in found.shots
-        ],
+        sections=sections,
+        # With pictures, objects are drawn there.
+        boxes=() if sections else view.boxes,
         note=found.note,
         run_id=run_id,
         number=number,
@@ -96,6 +118,38 @@ def write(
       )
       render.write(folder / f"{number}.html", html)
       bar.advance()
+  return shown
+
+
+def pictured(board: Board, table: CaseTable, count: int) -> set[int]:
+  """Rows that get pictures: the worst, and those that drive a comparison.
+
+  Args:
+    board: the leaderboard; its two best systems are compared at first.
+    table: cases, worst first.
+    count: how many of the worst; -1 for all.
+
+  Returns:
+    Row numbers. Of the comparison, both rows of the cases with the largest
+    differences on either side, as many as the page lists.
+  """
+  rows = set(range(len(table.entries) if count < 0 else count))
+  rows &= set(range(len(table.entries)))
+  names = [row.system for row in board.rows if not row.reference][:2]
+  if len(names) < 2 or count == 0:
+    return rows
+  scored: dict[str, dict[str, tuple[float, int]]] = {n: {} for n in names}
+  for number, entry in enumerate(table.entries):
+    value = entry.values.get(table.main)
+    if entry.system in scored and entry.status == OK and value is not None:
+      scored[entry.system][entry.case_id] = (value, number)
+  first, second = (scored[name] for name in names)
+  shared = sorted(
+    first.keys() & second.keys(), key=lambda c: first[c][0] - second[c][0]
+  )
+  for case in [*shared[:DRIVERS], *shared[-DRIVERS:]]:
+    rows |= {first[case][1], second[case][1]}
+  return rows
 
 
 def _placed(
@@ -105,7 +159,7 @@ def _placed(
   if embed:
     source = "data:image/jpeg;base64," + base64.b64encode(shot.jpeg).decode()
   else:
-    source = f"{number}-{shot.frame}.jpg"
+    source = f"{number}-{shot.name}.jpg"
     render.put(folder / source, shot.jpeg)
   return {
     "source": source,

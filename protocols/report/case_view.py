@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from protocols.common.records import Record
-from protocols.report import charts
+from protocols.report import charts, windows
 from protocols.report.boards import Column
 from protocols.report.charts import LineChart
 
@@ -58,11 +58,14 @@ class BoxPlan:
 
 @dataclasses.dataclass(frozen=True)
 class Heat:
-  """Window scores over time; a missing value is None."""
+  """Window scores over time; rows of (name, values, window that falls most).
+
+  A missing value is None.
+  """
 
   title: str
   columns: tuple[str, ...]
-  rows: tuple[tuple[str, tuple[float | None, ...]], ...]
+  rows: tuple[tuple[str, tuple[float | None, ...], int | None], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +87,6 @@ class CaseView:
     heats: tables over time windows.
     facts: tables of numbers and texts.
     events: (frame, caption) worth a picture.
-    rows: frames that the record was measured on; None if it does not say.
   """
 
   tiles: tuple[Tile, ...]
@@ -93,7 +95,6 @@ class CaseView:
   heats: tuple[Heat, ...]
   facts: tuple[Facts, ...]
   events: tuple[tuple[int, str], ...]
-  rows: int | None
 
 
 def build(
@@ -126,20 +127,22 @@ def build(
     *_step_facts(cmg),
     Facts("Groups", tuple(sorted(record.groups.items()))),
     _flat("Audit", details.get("audit") or {}),
-    _flat("Provenance", record.provenance),
+    # Images have pictures of their own, or stand in the whole record.
+    _flat(
+      "Provenance",
+      {k: v for k, v in record.provenance.items() if k != "images"},
+    ),
   ]
-  frames = record.coverage.get("frames")
   return CaseView(
     tiles=tuple(_tile(record, column) for column in columns),
-    charts=tuple(_pdi_charts(record, peaks)),
+    charts=(*_pdi_charts(record, peaks), *windows.line_charts(record)),
     boxes=tuple(box for row in ssp if (box := _boxes(row))),
-    heats=tuple(_heats(details.get("tiers") or {})),
+    heats=tuple(_heats(record)),
     facts=tuple(f for f in facts if f.rows),
     events=tuple(
       (int(peak["worst_frame"]), f"peak of the {_title(name)}")
       for name, peak in peaks.items()
     ),
-    rows=None if frames is None else int(frames),
   )
 
 
@@ -242,22 +245,21 @@ def _tier_facts(tiers: Mapping[str, Any]) -> list[Facts]:
   ]
 
 
-def _heats(tiers: Mapping[str, Any]) -> list[Heat]:
-  details = (tiers.get("T6") or {}).get("details") or {}
-  curves = details.get("curves") or {}
-  if not curves:
+def _heats(record: Record) -> list[Heat]:
+  details = windows.details(record)
+  if not details:
     return []
+  worst = {drop.name: drop.window for drop in windows.drops(record)}
+  rows = []
+  for key, curve in sorted(details["curves"].items()):
+    name = key.replace("_", " ")
+    cells = tuple(v if isinstance(v, int | float) else None for v in curve)
+    rows.append((name, cells, worst.get(name)))
   return [
     Heat(
       "Window by window",
-      tuple(f"{start:g}-{end:g} s" for start, end in details["bounds"]),
-      tuple(
-        (
-          name.replace("_", " "),
-          tuple(v if isinstance(v, int | float) else None for v in curve),
-        )
-        for name, curve in sorted(curves.items())
-      ),
+      tuple(windows.span(bounds) for bounds in details["bounds"]),
+      tuple(rows),
     )
   ]
 

@@ -117,6 +117,7 @@ def payload(
   pages: str,
   studies: Sequence[Study],
   ranking: Sequence[str],
+  shots: Mapping[int, Sequence[tuple[str, str]]],
 ) -> dict[str, Any]:
   """What the page's script needs, as JSON values.
 
@@ -126,11 +127,13 @@ def payload(
       is `<pages>/<i>.html`.
     studies: all studies; paired ones give their intervals to comparisons.
     ranking: systems, best first.
+    shots: (file, caption) of pictures by row.
 
   Returns:
     `systems`, `order` (their numbers, best first), `statuses`, `reasons`,
     `groups`, `columns`, `main`, `rows` of
-    [system, case, status, reason or -1, [groups], [values]], `paired`.
+    [system, case, status, reason or -1, [groups], [values]], `paired`,
+    `shots`.
   """
   systems = sorted({entry.system for entry in table.entries})
   number = {name: i for i, name in enumerate(systems)}
@@ -171,6 +174,7 @@ def payload(
     else 0,
     "rows": rows,
     "paired": _paired(studies),
+    "shots": {str(row): list(found) for row, found in shots.items()},
   }
 
 

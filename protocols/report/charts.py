@@ -83,8 +83,10 @@ def line_chart(
   first_frame: int,
   peak: int | None,
   tone: int,
+  labels: Sequence[str] = (),
+  top: float | None = None,
 ) -> LineChart | None:
-  """A series over frames with its peak marked.
+  """A series over frames (or windows) with its peak marked.
 
   Args:
     values: one number for each frame; None or text where there is none.
@@ -92,6 +94,8 @@ def line_chart(
     first_frame: frame of the first value.
     peak: frame to mark, or None.
     tone: number of the series colour.
+    labels: name of each value where they are no frames; empty for frames.
+    top: upper end of the scale; the largest value without it.
 
   Returns:
     The chart; None when no value is finite.
@@ -102,7 +106,7 @@ def line_chart(
   finite = [v for v in numbers if math.isfinite(v)]
   if not finite:
     return None
-  low, high = min(0.0, *finite), max(0.0, *finite)
+  low, high = min(0.0, *finite), max(top or 0.0, *finite)
   high = high if high > low else low + 1.0
   span = max(len(numbers) - 1, 1)
 
@@ -117,22 +121,27 @@ def line_chart(
   if peak is not None and 0 <= peak - first_frame < len(numbers):
     value = numbers[peak - first_frame]
     if math.isfinite(value):
-      text = f"frame {peak}: {value:.3g}"
+      name = labels[peak - first_frame] if labels else f"frame {peak}"
+      text = f"{name}: {value:.3g}"
       marks.append(Mark(x_of(peak - first_frame), y_of(value), text))
   ticks = sorted({round(span * k / 4) for k in range(5)})
-  where = f" Largest at {marks[0].text}." if marks else ""
+  kind = "windows" if labels else "frames"
+  said = "Falls most" if labels else "Largest"
+  where = f" {said} at {marks[0].text}." if marks else ""
   missing = len(numbers) - len(finite)
-  gaps = f" {missing} frames have no value." if missing else ""
+  gaps = f" {missing} {kind} have no value." if missing else ""
   return LineChart(
     title=title,
     description=(
-      f"{title} over {len(numbers)} frames, from {min(finite):.3g} to"
+      f"{title} over {len(numbers)} {kind}, from {min(finite):.3g} to"
       f" {max(finite):.3g}.{where}{gaps}"
     ),
     path=_path([(x_of(i), y_of(v)) for i, v in enumerate(numbers)]),
     marks=tuple(marks),
     x_ticks=tuple(
-      Mark(x_of(t), HEIGHT - 6.0, str(t + first_frame)) for t in ticks
+      Mark(x_of(t), HEIGHT - 6.0, labels[t] if labels else str(t + first_frame))
+      for t in ticks
+      if t < len(numbers)
     ),
     y_ticks=tuple(
       Mark(_LEFT - 6.0, y_of(v), f"{v:.2g}")

@@ -5,26 +5,23 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import pathlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from perception import observation
-from perception.errors import InputError
 from protocols.common.records import Record
-from protocols.report import charts, pictures
+from protocols.report import charts, consistency, seen
 from protocols.report.charts import Plan
-from protocols.report.pictures import Seen, Shot
+from protocols.report.pictures import Section
+from protocols.report.seen import Seen
 from protocols.report.sources import Run
 
-if TYPE_CHECKING:
-  from protocols.orbia.dataset import PublicCase
-
-BUILT = "built"  # where a run with a built-in source keeps its data set
 _EVENT_LIMIT = 6
+_PAIR_LIMIT = 2
+# Frames between the two views of a pair; a third of a second at 24 fps.
+_OFFSET = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,12 +29,12 @@ class Media:
   """What is shown beside the numbers of a case.
 
   Attributes:
-    shots: pictures of events.
+    sections: pictures, in groups.
     plans: trajectories from above and from the side.
     note: what is absent and why; empty when all is there.
   """
 
-  shots: tuple[Shot, ...] = ()
+  sections: tuple[Section, ...] = ()
   plans: tuple[Plan, ...] = ()
   note: str = ""
 
@@ -47,7 +44,8 @@ def gather(
   record: Record,
   events: Sequence[tuple[int, str]],
   *,
-  rows: int | None,
+  cmg: Sequence[Mapping[str, Any]] = (),
+  ssp: Sequence[Mapping[str, Any]] = (),
 ) -> Media:
   """Pictures and trajectories of one case.
 
@@ -55,98 +53,89 @@ def gather(
     run: its run.
     record: its record.
     events: (row, caption) worth a picture.
-    rows: frames that the record was measured on, or None if unknown.
+    cmg, ssp: EgoGenEval's evidence rows of the case, in order of steps.
 
   Returns:
     What could be made.
   """
   if run.protocol == "orbia":
-    return _orbia(run, record)
-  source = str(record.provenance.get("source") or "")
-  path = pictures.locate(source, run.folder)
-  if path is None:
-    stated = f"{source} is not here" if source else "the record names no clip"
-    return Media(note=f"no frames are shown: {stated}")
-  fps = record.provenance.get("fps")
-  seen = pictures.load(path, rows=rows, fps=float(fps or 0.0))
-  shown = list(events) or _ends(seen)
-  return Media(
-    shots=tuple(pictures.shots(seen, shown[:_EVENT_LIMIT])),
-    plans=tuple(_pdi_plans(seen)),
-    note=seen.note,
-  )
+    from protocols.report import media_orbia
+
+    sections, plans, notes = media_orbia.gather(run, record)
+    return Media(tuple(sections), tuple(plans), "; ".join(notes))
+  if run.protocol == "egogeneval":
+    from protocols.report import media_egogeneval
+
+    sections, notes = media_egogeneval.gather(run, record, cmg, ssp)
+    return Media(tuple(sections), (), "; ".join(notes))
+  return _pdi(run, record, events)
 
 
-def _ends(seen: Seen) -> list[tuple[int, str]]:
-  """First and last frame, for a case without a score."""
-  if seen.clip is None:
-    return []
-  return [(0, "first frame"), (len(seen.clip) - 1, "last frame")]
-
-
-def _pdi_plans(seen: Seen) -> list[Plan]:
-  if seen.geometry is None:
-    return []
-  poses = {"recovered": _from_first(seen.geometry.c2w)}
-  return charts.plans(poses, unit=_unit(seen.geometry))
-
-
-def _orbia(run: Run, record: Record) -> Media:
-  """Requested and recovered trajectories, and frames at the events."""
-  from protocols.orbia import builtin, generated
-
-  root = run.folder / BUILT
-  case = _orbia_cases(root).get(record.case_id)
-  path = root / builtin.VIDEOS / record.system / f"{record.case_id}.mp4"
-  if case is None or not path.exists():
-    return Media(note="no frames are shown: records of Orbia name no video")
-  poses = {"requested": _from_first(case.poses())}
-  own = generated.OrbiaCase(record.system, case, path, "", "")
-  try:
-    if own.geometry_file.exists():
-      found = observation.Geometry.load(own.geometry_file)
-      poses["recovered"] = _scaled(
-        _from_first(found.c2w), record.values.get("pose_scale")
-      )
-    seen = pictures.load(path, rows=None)
-  except InputError as error:
-    return Media(note=f"no frames are shown: {error}")
-  events = [
-    *((frame, name) for name, frame in case.events.items()),
-    *(
-      (frame, f"{name}, {visit}")
-      for name, pair in case.pairs.items()
-      for frame, visit in zip(pair, ("first visit", "revisit"), strict=True)
+def _pdi(run: Run, record: Record, events: Sequence[tuple[int, str]]) -> Media:
+  """Frames at the peaks, and each peak seen from shortly before."""
+  found = seen.load(run, record)
+  shown = list(events) or _ends(found)
+  sections = [
+    Section(
+      "Frames at the events",
+      "",
+      tuple(seen.shots(found, shown[:_EVENT_LIMIT])),
     ),
+    *_pairs(found, shown),
   ]
-  return Media(
-    shots=tuple(pictures.shots(seen, sorted(set(events))[: 2 * _EVENT_LIMIT])),
-    plans=tuple(charts.plans(poses, unit=case.pose_unit)),
-  )
+  plans: list[Plan] = []
+  if found.geometry is not None:
+    poses = {"recovered": _from_first(found.geometry.c2w)}
+    plans = charts.plans(poses, unit=_unit(found.geometry))
+  return Media(tuple(s for s in sections if s.shots), tuple(plans), found.note)
 
 
-@functools.lru_cache(maxsize=4)
-def _orbia_cases(root: pathlib.Path) -> Mapping[str, PublicCase]:
-  """Cases of a built-in data set by id; empty without one."""
-  from protocols.orbia import dataset
+def _pairs(found: Seen, events: Sequence[tuple[int, str]]) -> list[Section]:
+  """The frames of the largest peaks, each against one shortly before it.
 
-  if not (root / "manifest.json").exists():
-    return {}
-  return {case.case_id: case for case in dataset.read_dataset(root)}
+  A frame without a frame that far before it is shown against a later one.
+  """
+  clip, geometry = found.clip, found.geometry
+  if clip is None or geometry is None or len(clip) < 2:
+    return []
+  offset = min(_OFFSET, len(clip) - 1)
+  made: dict[int, Section] = {}
+  for frame, caption in events:
+    target = max(frame, offset)
+    near = any(abs(target - other) < offset for other in made)
+    if near or not 0 <= frame < len(clip) or len(made) == _PAIR_LIMIT:
+      continue
+    before, after = (
+      consistency.view_of(
+        f"frame {row}",
+        geometry,
+        row,
+        clip.frames[row],
+        None
+        if found.masks is None
+        else np.any(found.masks.masks[:, row], axis=0),
+      )
+      for row in (target - offset, target)
+    )
+    made[target] = consistency.section(
+      before,
+      after,
+      key=f"pair{len(made)}",
+      why=f"{caption[:1].upper()}{caption[1:]}; the frames are {offset} apart.",
+    )
+  return list(made.values())
+
+
+def _ends(found: Seen) -> list[tuple[int, str]]:
+  """First and last frame, for a case without a score."""
+  if found.clip is None:
+    return []
+  return [(0, "first frame"), (len(found.clip) - 1, "last frame")]
 
 
 def _from_first(poses: np.ndarray) -> np.ndarray:
   """Poses in the frame of the first one."""
   result: np.ndarray = np.linalg.inv(poses[0]) @ poses
-  return result
-
-
-def _scaled(poses: np.ndarray, scale: float | None) -> np.ndarray:
-  """Recovered poses in the unit of the request, by the recorded scale."""
-  if scale is None or not np.isfinite(scale):
-    return poses
-  result = poses.copy()
-  result[:, :3, 3] *= scale
   return result
 
 

@@ -57,6 +57,7 @@ class Run:
     doses: rows of the dose-response table; empty without one.
     diagnostics: content of `diagnostics.json`; empty without one.
     studies: studies over the systems of this run.
+    data: folders and files that the report was told to look into.
   """
 
   folder: pathlib.Path
@@ -68,6 +69,7 @@ class Run:
   doses: Sequence[Mapping[str, Any]]
   diagnostics: Mapping[str, Any]
   studies: tuple[Study, ...] = ()
+  data: tuple[pathlib.Path, ...] = ()
 
   @property
   def systems(self) -> list[str]:
@@ -81,12 +83,13 @@ class Run:
 
 
 def load(
-  folders: Sequence[pathlib.Path],
+  folders: Sequence[pathlib.Path], data: tuple[pathlib.Path, ...] = ()
 ) -> tuple[list[Run], list[Study]]:
   """Reads every input folder.
 
   Args:
     folders: output folders of `bin.evaluate` and `bin.bootstrap`.
+    data: what runs were made from, for pictures: data sets, caches, files.
 
   Returns:
     (runs with the studies that belong to them, all studies).
@@ -101,7 +104,7 @@ def load(
       content = outputs.read_json(folder / "study.json")
       studies.append(Study(folder, _kind(content, folder), content))
     else:
-      runs.append(_read_run(folder))
+      runs.append(dataclasses.replace(_read_run(folder), data=data))
   return [_with_studies(run, studies) for run in runs], studies
 
 

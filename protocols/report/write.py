@@ -53,6 +53,8 @@ class ReportConfig:
     pages: how case pages are made.
     published: show published systems as reference rows.
     recordings: also write rerun recordings of the cases that show frames.
+    data: what runs were made from (data sets, caches, evaluation frames), for
+      pictures where a run does not say it itself.
   """
 
   inputs: tuple[pathlib.Path, ...]
@@ -60,6 +62,7 @@ class ReportConfig:
   pages: PageOptions = dataclasses.field(default_factory=PageOptions)
   published: bool = False
   recordings: bool = False
+  data: tuple[pathlib.Path, ...] = ()
 
 
 def write(config: ReportConfig) -> str:
@@ -86,7 +89,7 @@ def write(config: ReportConfig) -> str:
     from protocols.report import recording
 
     recording.require()
-  runs, studies = sources.load(config.inputs)
+  runs, studies = sources.load(config.inputs, config.data)
   shown = [
     _write_run(run, f"r{number}", studies, config)
     for number, run in enumerate(runs)
@@ -140,20 +143,22 @@ def _write_run(
   table = cases.build(run)
   found = steps.read(run)
   pictures = _figures(run, board, found, config.output / "figures" / run_id)
-  case_pages.write(
+  shots = case_pages.write(
     run, run_id, board, table, found, config.output, config.pages
   )
   if config.recordings:
     from protocols.report import recording
 
-    count = config.pages.pictures
-    chosen = table.entries if count < 0 else table.entries[:count]
-    recording.write(run, chosen, config.output / "rerun" / run_id)
+    chosen = case_pages.pictured(board, table, config.pages.pictures)
+    recording.write(
+      run, table, sorted(chosen), found, config.output / "rerun" / run_id
+    )
   payload = cases.payload(
     table,
     pages=f"{case_pages.FOLDER}/{run_id}",
     studies=studies,
     ranking=[row.system for row in board.rows if not row.reference],
+    shots=shots,
   )
   own = [row for row in board.rows if not row.reference]
   return {

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   // Names come from outside: they are only ever set as text, never as markup.
+  // DRIVERS: see the constant of the same name in case_pages.py.
   const ROW = 38, EXTRA = 12, PRINTED = 100, DRIVERS = 8;
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -240,6 +241,34 @@
         ? make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": title }, make("table", {}, make("caption", { class: "hidden-text" }, title), head, body)) : empty);
     };
 
+    // Frames of one case, the two systems beside one another.
+    const frames = (pairs, first, second) => {
+      const both = pairs.filter((p) => data.shots[p.i] && data.shots[p.j]);
+      if (!both.length) {
+        return make("p", { class: "small muted" }, "No frames of both systems were drawn for these cases; --pictures=-1 draws all that can be reached.");
+      }
+      both.sort((p, q) => Math.abs(q.gain) - Math.abs(p.gain));
+      const select = make("select", {}), grid = make("div", { class: "versus" });
+      fill(select, both.slice(0, 200).map((p, k) => [k, p.name]));
+      const draw = () => {
+        const p = both[Number(select.value)], sides = [[p.i, first], [p.j, second]];
+        grid.replaceChildren(...sides.map(([, name]) => make("p", { class: "name" }, isolated(name))));
+        const count = Math.max(...sides.map(([row]) => data.shots[row].length));
+        for (let k = 0; k < count; k++) {
+          for (const [row, name] of sides) {
+            const shot = data.shots[row][k];
+            grid.append(shot ? make("figure", {},
+              make("img", { loading: "lazy", src: `${data.pages}/${shot[0]}`, alt: `${shot[1]}, of ${name}` }),
+              make("figcaption", {}, isolated(shot[1]))) : make("p", { class: "none" }, "no such frame"));
+          }
+        }
+      };
+      select.addEventListener("change", draw);
+      draw();
+      return make("div", {}, make("h4", {}, "Frames side by side"),
+        make("div", { class: "filters" }, make("label", {}, "Case, largest difference first ", select)), grid);
+    };
+
     const waterfall = (pairs, words) => {
       const top = Math.max(...pairs.map((p) => Math.abs(p.d)), 1e-12), step = 700 / pairs.length;
       const svg = shape("svg", { class: "waterfall", viewBox: "0 0 700 150", preserveAspectRatio: "none", role: "img", "aria-label": words });
@@ -284,7 +313,8 @@
         make("p", { class: "small muted" }, "One bar for each case, best for the first system on the left. Green: the first is better; orange: worse."),
         make("div", { class: "compare" },
           drivers("Cases where the first is better", pairs.filter((p) => p.gain > 0).slice(0, DRIVERS), column),
-          drivers("Cases where the second is better", pairs.filter((p) => p.gain < 0).slice(-DRIVERS).reverse(), column)));
+          drivers("Cases where the second is better", pairs.filter((p) => p.gain < 0).slice(-DRIVERS).reverse(), column)),
+        frames([...pairs], nameA, nameB));
       out.replaceChildren(...children);
     }
     for (const select of [a, b, metric]) select.addEventListener("change", refresh);

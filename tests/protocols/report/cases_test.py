@@ -36,7 +36,13 @@ class CaseTableTest(absltest.TestCase):
 
   def test_payload_stores_texts_once_and_missing_values_as_none(self):
     table = cases.build(self.run_)
-    content = cases.payload(table, pages="p", studies=(), ranking=("b", "a"))
+    content = cases.payload(
+      table,
+      pages="p",
+      studies=(),
+      ranking=("b", "a"),
+      shots={3: [("f.jpg", "c")]},
+    )
     self.assertEqual(content["systems"], ["a", "b"])
     self.assertEqual(content["order"], [1, 0])
     first, last = content["rows"][0], content["rows"][-1]
@@ -45,6 +51,7 @@ class CaseTableTest(absltest.TestCase):
     self.assertEqual(first[5], [None] * 4)
     self.assertEqual(last[3], -1)
     self.assertEqual(last[5], [0.1] * 4)
+    self.assertEqual(content["shots"], {"3": [("f.jpg", "c")]})
 
   def test_paired_studies_give_their_intervals(self):
     row = {
@@ -56,7 +63,7 @@ class CaseTableTest(absltest.TestCase):
     }
     study = Study(pathlib.Path("s"), "paired", {"rows": [row]})
     content = cases.payload(
-      cases.build(self.run_), pages="p", studies=(study,), ranking=()
+      cases.build(self.run_), pages="p", studies=(study,), ranking=(), shots={}
     )
     self.assertEqual(content["paired"]["a - b"][0]["high"], 0.2)
 

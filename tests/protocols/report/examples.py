@@ -7,7 +7,8 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,9 @@ def pdi_record(
   reason: str = "",
   category: str = CATEGORIES[0],
   source: str = "",
+  frames: int = FRAMES,
+  fps: float = 0.0,
+  backends: Mapping[str, Any] | None = None,
 ) -> Record:
   """A PDI record with series whose peaks lie at known frames."""
   # The trajectory residual needs three frames, so its series is shorter.
@@ -60,11 +64,12 @@ def pdi_record(
     reason=reason,
     values={"pdi": pdi, "scale": pdi, "traj": pdi, "rigid": pdi},
     groups={"category": category},
-    coverage={"frames": FRAMES},
+    coverage={"frames": frames},
     details={"series": series, "peaks": peaks} if scored else {},
     provenance={
       "source": source,
-      "backends": {"masks": {"backend": "grabcut_flow"}},
+      "fps": fps,
+      "backends": backends or {"masks": {"backend": "grabcut_flow"}},
     },
   )
 
@@ -74,6 +79,7 @@ def write_pdi_run(
   records: Sequence[Record],
   *,
   allow_partial: bool = True,
+  flags: Mapping[str, Any] | None = None,
 ) -> None:
   """Writes `records.jsonl`, `scores.json` and `run.json`."""
   # A few hundred resamples are enough for a picture.
@@ -110,6 +116,7 @@ def write_pdi_run(
       "protocol": "pdi",
       "variant": "paper",
       "settings": {"constants": dataclasses.asdict(constants)},
+      "flags": flags or {},
       "environment": {"git_commit": "abc1234"},
     },
   )

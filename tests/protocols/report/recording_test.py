@@ -10,8 +10,8 @@ import unittest.mock
 from absl.testing import absltest
 
 from perception.errors import InputError
-from protocols.report import recording, sources, write
-from tests.protocols.report import examples
+from protocols.report import cases, recording, sources, steps, write
+from tests.protocols.report import examples, worlds
 
 
 class AbsentTest(absltest.TestCase):
@@ -37,19 +37,63 @@ class AbsentTest(absltest.TestCase):
   importlib.util.find_spec("rerun"), "no rerun-sdk (extra viewer)"
 )
 class PresentTest(absltest.TestCase):
-  def test_a_recording_has_every_stream(self):
-    root = pathlib.Path(self.create_tempdir().full_path)
-    examples.write_clip(root / "clip")
-    record = examples.pdi_record(
-      "a", "1", pdi=0.3, source=str(root / "clip" / "clip.mp4")
+  def setUp(self) -> None:
+    super().setUp()
+    self.root = pathlib.Path(self.create_tempdir().full_path)
+
+  def _written(self, folder: pathlib.Path) -> bytes:
+    """The recording of the only case of a run."""
+    run = sources.load([folder])[0][0]
+    table = cases.build(run)
+    found = recording.write(
+      run, table, [0], steps.read(run), self.root / "rerun"
     )
-    examples.write_pdi_run(root, [record])
-    run = sources.load([root])[0][0]
-    (path,) = recording.write(run, run.entries, root / "rerun")
-    content = path.read_bytes()
+    self.assertEqual(found, [self.root / "rerun" / "0.rrd"])
+    content = found[0].read_bytes()
     self.assertEqual(content[:3], b"RRF")
-    for name in (b"depth", b"image/mask", b"residuals/scale"):
+    return content
+
+  def test_pdi_has_every_stream(self):
+    examples.write_clip(self.root / "clip")
+    record = examples.pdi_record(
+      "a", "1", pdi=0.3, source=str(self.root / "clip" / "clip.mp4")
+    )
+    examples.write_pdi_run(self.root / "run", [record])
+    content = self._written(self.root / "run")
+    for name in (
+      *(b"world/camera/image/depth", b"image/frame", b"image/mask"),
+      *(b"residuals/scale", b"residuals/traj", b"Pinhole", b"frame"),
+    ):
       self.assertIn(name, content)
+
+  def test_orbia_has_cameras_paths_events_and_windows(self):
+    video = worlds.write_orbia_data(self.root / "data")
+    folder = worlds.write_run(self.root / "run", worlds.orbia_record(video))
+    content = self._written(folder)
+    for name in (
+      *(b"world/camera/image/depth", b"image/frame", b"windows/depth_short"),
+      *(b"world/requested", b"world/recovered", b"events"),
+    ):
+      self.assertIn(name, content)
+
+  def test_egogeneval_has_images_boxes_cameras_and_motions(self):
+    folder, _ = worlds.write_egogeneval(self.root)
+    content = self._written(folder)
+    for name in (
+      *(b"image/source", b"image/target/boxes", b"image/prediction/boxes"),
+      *(b"world/source/image/depth", b"world/target", b"residuals/expected"),
+      b"step",
+    ):
+      self.assertIn(name, content)
+
+  def test_a_case_of_which_nothing_is_reached_leaves_no_file(self):
+    folder = worlds.write_run(self.root / "run", worlds.orbia_record("/gone"))
+    run = sources.load([folder])[0][0]
+    found = recording.write(
+      run, cases.build(run), [0], steps.read(run), self.root / "rerun"
+    )
+    self.assertEmpty(found)
+    self.assertEmpty(list((self.root / "rerun").iterdir()))
 
 
 if __name__ == "__main__":

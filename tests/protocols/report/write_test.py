@@ -6,14 +6,12 @@ import json
 import pathlib
 import re
 import tempfile
-import unittest.mock
 
 import markupsafe
 from absl.testing import absltest
 
 from perception.errors import InputError
-from protocols.report import drawing, media, pictures, render, write
-from protocols.report.case_pages import PageOptions
+from protocols.report import drawing, render, write
 from tests.protocols.report import examples
 
 
@@ -162,80 +160,6 @@ class DrawingTest(absltest.TestCase):
     )
     self.assertIn(">none<", picture.svg)
     self.assertIn(">1.0<", picture.svg)
-
-
-class PicturesTest(absltest.TestCase):
-  def setUp(self) -> None:
-    super().setUp()
-    self.root = pathlib.Path(self.create_tempdir().full_path)
-    self.folder = self.root / "calibration" / "a" / "1"
-    examples.write_clip(self.folder)
-
-  def test_pictures_and_trajectory_of_a_run_that_was_moved(self):
-    record = examples.pdi_record(
-      "a", "1", pdi=0.3, source="/elsewhere/run/calibration/a/1/clip.mp4"
-    )
-    examples.write_pdi_run(self.root, [record])
-    output = self.root / "report"
-    write.write(write.ReportConfig((self.root,), output))
-    text = (output / "cases/r0/0.html").read_text(encoding="utf-8")
-    self.assertIn('loading="lazy" src="0-11.jpg"', text)
-    self.assertIn("peak of the scale-depth residual", text)
-    self.assertIn("From above", text)
-    self.assertIn("no tracks beside the clip", text)
-    self.assertTrue((output / "cases/r0/0-11.jpg").exists())
-
-  def test_pictures_can_be_embedded_or_left_out(self):
-    record = examples.pdi_record(
-      "a", "1", pdi=0.3, source=str(self.folder / "clip.mp4")
-    )
-    examples.write_pdi_run(self.root, [record])
-    for options, wanted in (
-      (PageOptions(embed=True), "data:image/jpeg;base64,"),
-      (PageOptions(pictures=0), "--pictures=-1 draws all"),
-    ):
-      output = self.root / f"report{options.pictures}"
-      write.write(write.ReportConfig((self.root,), output, options))
-      text = (output / "cases/r0/0.html").read_text(encoding="utf-8")
-      self.assertIn(wanted, text)
-      self.assertEmpty(list(output.rglob("*.jpg")))
-
-  def test_arrays_of_other_frames_are_not_shown(self):
-    seen = pictures.load(self.folder / "clip.mp4", rows=11)
-    self.assertIsNone(seen.clip)
-    self.assertIn("the record has 11 frames, the files here 12", seen.note)
-
-  def test_a_clip_alone_is_resampled_as_the_protocol_does(self):
-    alone = self.root / "alone"
-    alone.mkdir()
-    (self.folder / "clip.mp4").rename(alone / "clip.mp4")
-    # Half the rate, 12 frames -> 6, of which the record used the middle 4.
-    seen = pictures.load(alone / "clip.mp4", rows=4, fps=12.0)
-    self.assertLen(seen.clip, 4)
-    self.assertLen(pictures.shots(seen, [(3, "x")]), 1)
-    unknown = pictures.load(alone / "clip.mp4", rows=4)
-    self.assertIsNone(unknown.clip)
-
-  def test_of_a_clip_beyond_the_memory_limit_no_frames_are_shown(self):
-    with unittest.mock.patch.object(pictures, "_MAX_BYTES", 1000):
-      seen = pictures.load(self.folder / "clip.mp4", rows=None)
-    self.assertIsNone(seen.clip)
-    self.assertIn("the clip cannot be read", seen.note)
-    self.assertIsNotNone(seen.geometry)
-
-  def test_events_of_one_frame_share_a_picture_and_others_are_dropped(self):
-    seen = pictures.load(self.folder / "clip.mp4", rows=None)
-    found = pictures.shots(seen, [(3, "x"), (3, "y"), (99, "z"), (-1, "w")])
-    self.assertEqual([shot.caption for shot in found], ["Frame 3: x, y"])
-
-  def test_a_clip_that_is_gone_is_said(self):
-    record = examples.pdi_record("a", "1", pdi=0.3, source="/gone/clip.mp4")
-    examples.write_pdi_run(self.root, [record])
-    from protocols.report import sources
-
-    run = sources.load([self.root])[0][0]
-    found = media.gather(run, record, (), rows=12)
-    self.assertIn("/gone/clip.mp4 is not here", found.note)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,80 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the inputs of a run lie: data set, cache, evaluation frames.
+
+In order: what the command line of the report names (`--data`), what the run
+itself was given (its resolved flags in `run.json`), and the usual places in
+and around the files that its records name. Nothing is searched beyond these.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator
+
+from protocols.report.sources import Run
+
+BUILT = "built"  # where a run with a built-in source keeps its data set
+_MANIFEST = "manifest.json"
+_FRAMES = "eval_frames.jsonl"
+_LEVELS = 4
+
+
+def locate(source: str, run: Run) -> pathlib.Path | None:
+  """The file that a record names: as it stands, or moved with its run.
+
+  A run folder that was moved or copied still holds its calibration clips: the
+  longest tail of the path that exists below the folder is taken.
+  """
+  if not source:
+    return None
+  path = pathlib.Path(source)
+  for start in range(1, len(path.parts)):
+    tail = path.parts[start:]
+    moved = run.folder.joinpath(*tail)
+    if ".." not in tail and moved.exists():
+      return moved
+  return path if path.exists() else None
+
+
+def cache(run: Run) -> pathlib.Path | None:
+  """The folder with results of perception; None if none is known."""
+  named = _flag(run, "cache")
+  places = [*run.data, *([named] if named else [])]
+  return next((p for p in places if any(p.glob("??/*.npz"))), None)
+
+
+def dataset(run: Run, video: pathlib.Path) -> pathlib.Path | None:
+  """The Orbia data set that a video belongs to; None if none is found."""
+  named = _flag(run, "orbia_dataset")
+  places = [
+    *run.data,
+    *([named] if named else []),
+    run.folder / BUILT,
+    *_above(video),
+  ]
+  return next((p for p in places if (p / _MANIFEST).is_file()), None)
+
+
+def evaluation_frames(run: Run, image: pathlib.Path) -> pathlib.Path | None:
+  """EgoGenEval's file of evaluation frames; None if none is found.
+
+  Args:
+    run: the run.
+    image: a physical view of it.
+  """
+  named = _flag(run, "eval_frames")
+  places = [*run.data, *([named] if named else []), *_above(image)]
+  files = [p / _FRAMES if p.is_dir() else p for p in places]
+  return next((f for f in files if f.suffix == ".jsonl" and f.is_file()), None)
+
+
+def _flag(run: Run, name: str) -> pathlib.Path | None:
+  """A path that the run was given."""
+  value = run.settings.get("flags", {}).get(name)
+  return pathlib.Path(value) if isinstance(value, str) and value else None
+
+
+def _above(file: pathlib.Path) -> Iterator[pathlib.Path]:
+  """The folders around a file, nearest first."""
+  yield from list(file.absolute().parents)[:_LEVELS]

@@ -1,0 +1,217 @@
+# Copyright 2026 The worldgauge Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A clip with what the perception stage saw in it, from files on disk.
+
+The clip comes from the record's provenance or from the run's own folder;
+masks, tracks and geometry from `.npz` files beside the clip, or else from the
+run's cache. Whatever cannot be reached is left out, and a note says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from perception import observation, recorded, resampling, video
+from perception.errors import InputError
+from protocols.common import overlays
+from protocols.common.records import Record
+from protocols.report import cached, pictures, places
+from protocols.report.pictures import Shot
+from protocols.report.sources import Run
+
+_TRAIL = 12
+# One clip is in memory at a time; of larger ones no frames are shown.
+_MAX_BYTES = 1 << 30
+RecordT = TypeVar("RecordT", bound=observation.Record)
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+  """What can be reached of a case; rows of all arrays belong together.
+
+  Attributes:
+    clip: frames, or None.
+    masks, tracks, geometry: arrays, or None.
+    note: what is absent and why; empty when all is there.
+  """
+
+  clip: video.Clip | None = None
+  masks: observation.Masks | None = None
+  tracks: observation.Tracks | None = None
+  geometry: observation.Geometry | None = None
+  note: str = ""
+
+
+def load(run: Run, record: Record) -> Seen:
+  """Reads the clip of a record and the observations that belong to it.
+
+  Args:
+    run: its run.
+    record: a record whose provenance names the clip as `source`, its rate as
+      `fps`, and whose coverage counts `frames`. Arrays of another number of
+      frames are not shown, since frames would not correspond.
+
+  Returns:
+    What could be read.
+  """
+  source = str(record.provenance.get("source") or "")
+  path = places.locate(source, run)
+  if path is None:
+    stated = f"{source} is not here" if source else "the record names no clip"
+    return Seen(note=f"no frames are shown: {stated}")
+  counted = record.coverage.get("frames")
+  rows = None if counted is None else int(counted)
+  notes: list[str] = []
+  clip: video.Clip | None = None
+  try:
+    clip = read(path)
+  except InputError as error:
+    notes.append(f"the clip cannot be read: {error}")
+  folder = path.parent if path.is_file() else path
+  fixed = any((folder / f"{role}.npz").exists() for role in _KINDS)
+  found: dict[str, Any] = {
+    role: _array(role, folder, run, record, notes) for role in _KINDS
+  }
+  fps = float(record.provenance.get("fps") or 0.0)
+  if clip is not None and not fixed and fps and rows not in (None, len(clip)):
+    clip = _resampled(clip, fps=fps, rows=rows or 0)
+  return _aligned(clip, found, rows, notes)
+
+
+def _aligned(
+  clip: video.Clip | None,
+  found: dict[str, Any],
+  rows: int | None,
+  notes: Sequence[str],
+) -> Seen:
+  """Keeps the source frames that clip and arrays all have."""
+  present = {"clip": clip, **found}
+  present = {name: part for name, part in present.items() if part is not None}
+  if not present:
+    return Seen(note="; ".join(notes))
+  common = functools.reduce(
+    np.intersect1d, [part.frame_indices for part in present.values()]
+  )
+  if rows is not None and len(common) != rows:
+    text = f"the record has {rows} frames, the files here {len(common)}"
+    return Seen(note=f"no frames are shown: {text}")
+  kept = {
+    name: part.select(np.flatnonzero(np.isin(part.frame_indices, common)))
+    for name, part in present.items()
+  }
+  return Seen(**kept, note="; ".join(notes))
+
+
+_KINDS: dict[str, type[observation.Record]] = {
+  "masks": observation.Masks,
+  "tracks": observation.Tracks,
+  "geometry": observation.Geometry,
+}
+
+
+def _array(
+  role: str,
+  folder: pathlib.Path,
+  run: Run,
+  record: Record,
+  notes: list[str],
+) -> observation.Record | None:
+  """Arrays beside the clip or in the cache; why not goes into `notes`."""
+  file: pathlib.Path | None = folder / f"{role}.npz"
+  assert file is not None
+  if not file.exists():
+    used = (record.provenance.get("backends") or {}).get(role)
+    cache = places.cache(run)
+    why = f"no {role} beside the clip"
+    file = None
+    if cache is not None and used:
+      file, missing = cached.find(cache, role, used)
+      why = missing
+    if file is None:
+      notes.append(why)
+      return None
+  try:
+    return _KINDS[role].load(file)
+  except InputError as error:
+    notes.append(f"{role}: {error}")
+    return None
+
+
+def shots(seen: Seen, events: Sequence[tuple[int, str]]) -> list[Shot]:
+  """Pictures of events: the frame with overlays, and its depth.
+
+  Args:
+    seen: what can be reached.
+    events: (row, caption), in the order shown.
+
+  Returns:
+    One picture for each event inside the clip; none without a clip.
+  """
+  if seen.clip is None:
+    return []
+  merged: dict[int, list[str]] = {}
+  for frame, caption in events:
+    if 0 <= frame < len(seen.clip):
+      merged.setdefault(frame, []).append(caption)
+  return [
+    _shot(seen, frame, ", ".join(captions))
+    for frame, captions in merged.items()
+  ]
+
+
+def _shot(seen: Seen, frame: int, caption: str) -> Shot:
+  assert seen.clip is not None
+  picture = seen.clip.frames[frame]
+  parts = []
+  size = picture.shape[:2]
+  if seen.masks is not None and seen.masks.masks.shape[2:] == size:
+    picture = overlays.with_mask(
+      picture, np.any(seen.masks.masks[:, frame], axis=0), opacity=0.35
+    )
+    parts.append("mask")
+  if seen.tracks is not None:
+    picture = overlays.with_trails(
+      picture, seen.tracks.xy, seen.tracks.visible, row=frame, length=_TRAIL
+    )
+    parts.append("tracks")
+  whole = [pictures.shrunk(picture)]
+  if seen.geometry is not None:
+    (depth,) = pictures.depth_pictures([seen.geometry.depth[frame]])
+    whole.append(pictures.resized(depth, whole[0].shape))
+    parts.append("depth (bright is near, black unknown)")
+  shown = f" with {', '.join(parts)}" if parts else ""
+  return pictures.shot(
+    str(frame),
+    overlays.side_by_side(whole),
+    caption=f"Frame {frame}: {caption}",
+    description=f"Frame {frame} of the clip{shown}: {caption}",
+  )
+
+
+def read(path: pathlib.Path) -> video.Clip:
+  """A video, a recording or a folder of pictures, whole.
+
+  Raises:
+    InputError: if it cannot be read or takes more than a gigabyte.
+  """
+  if path.is_dir():
+    # What is no recording is an ordinary folder of pictures.
+    with contextlib.suppress(InputError):
+      return recorded.open_rgbd(path).clip()
+  return video.read_clip(path, max_bytes=_MAX_BYTES)
+
+
+def _resampled(clip: video.Clip, *, fps: float, rows: int) -> video.Clip:
+  """The clip at the protocol's rate, cut to its central window."""
+  if not clip.fps:
+    return clip
+  clip = clip.resample(fps)
+  start, length = resampling.central_window(len(clip), limit=rows)
+  return clip.select(slice(start, start + length))
