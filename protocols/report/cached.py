@@ -9,6 +9,7 @@ to find it, never its arrays.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import pathlib
@@ -27,24 +28,29 @@ _TEXTS = (
   "weights_sha256",
   "settings",
 )
-_Key = tuple[str, ...]
 
 
 def find(
-  folder: pathlib.Path, role: str, provenance: Mapping[str, Any]
+  folder: pathlib.Path, role: str, wanted: Mapping[str, Any]
 ) -> tuple[pathlib.Path | None, str]:
   """The entry of a cache that a record was made from.
 
   Args:
     folder: the cache.
     role: `masks`, `tracks` or `geometry`.
-    provenance: what the record says of the role's backend.
+    wanted: what the record says of the role's backend; what it leaves out is
+      not compared.
 
   Returns:
     (file, empty), or (None, why not): nothing fits, or several entries do
     (one clip with several prompts), and showing any of them would be a guess.
   """
-  found = _index(folder).get(_key(role, provenance), ())
+  texts = _texts({k: v for k, v in wanted.items() if k in _TEXTS})
+  found = [
+    entry.path
+    for entry in _index(folder).get(str(wanted.get("source_sha256")), ())
+    if entry.role == role and texts.items() <= entry.texts.items()
+  ]
   if len(found) == 1:
     return found[0], ""
   if not found:
@@ -52,18 +58,27 @@ def find(
   return None, f"{len(found)} {role} of this clip in the cache, unclear which"
 
 
+@dataclasses.dataclass(frozen=True)
+class _Entry:
+  """An entry of a cache and what it says of its origin."""
+
+  path: pathlib.Path
+  role: str
+  texts: Mapping[str, str]
+
+
 @functools.lru_cache(maxsize=4)
-def _index(folder: pathlib.Path) -> Mapping[_Key, tuple[pathlib.Path, ...]]:
-  """Entries by role and provenance."""
-  found: dict[_Key, tuple[pathlib.Path, ...]] = {}
+def _index(folder: pathlib.Path) -> Mapping[str, list[_Entry]]:
+  """Entries by the digest of their source."""
+  found: dict[str, list[_Entry]] = {}
   for path in sorted(folder.glob("??/*.npz")):
-    key = _read_key(path)
-    if key is not None:
-      found[key] = (*found.get(key, ()), path)
+    entry = _read(path)
+    if entry is not None:
+      found.setdefault(entry.texts.get("source_sha256", ""), []).append(entry)
   return found
 
 
-def _read_key(path: pathlib.Path) -> _Key | None:
+def _read(path: pathlib.Path) -> _Entry | None:
   """Role and provenance of an entry; None for what is no entry."""
   try:
     # A broken archive would leave a file open that NumPy opened itself.
@@ -75,10 +90,14 @@ def _read_key(path: pathlib.Path) -> _Key | None:
       texts["settings"] = json.loads(texts.get("settings", "{}"))
   except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
     return None
-  return _key(role, texts)
+  return _Entry(path, role, _texts(texts))
 
 
-def _key(role: str, provenance: Mapping[str, Any]) -> _Key:
-  texts = [str(provenance.get(name) or "") for name in _TEXTS[:-1]]
-  settings = json.dumps(provenance.get("settings") or {}, sort_keys=True)
-  return (role, *texts, settings)
+def _texts(provenance: Mapping[str, Any]) -> dict[str, str]:
+  """Provenance as texts that can be compared."""
+  return {
+    name: json.dumps(value or {}, sort_keys=True)
+    if name == "settings"
+    else str(value or "")
+    for name, value in provenance.items()
+  }

@@ -212,12 +212,12 @@ def _orbia(
   log: _Log, run: Run, record: Record, cmg: Iterable, ssp: Iterable
 ) -> bool:
   del cmg, ssp
-  from protocols.report import media_orbia
+  from protocols.report import orbia_video
 
-  found = media_orbia.load(run, record)
-  for name, poses in media_orbia.trajectories(found, record).items():
+  found = orbia_video.load(run, record)
+  for name, poses in orbia_video.trajectories(found, record).items():
     log.path(name, poses)
-  for frame, name in media_orbia.events(found):
+  for frame, name in orbia_video.events(found):
     log.at(FRAME, frame)
     log.text("events", name)
   details = windows.details(record)
@@ -227,14 +227,14 @@ def _orbia(
       log.value(f"windows/{name}", value)
   geometry = found.geometry
   if geometry is not None:
-    poses = media_orbia.trajectories(found, record)["recovered"]
+    poses = orbia_video.trajectories(found, record)["recovered"]
     for row, frame in enumerate(geometry.frame_indices.tolist()):
       log.at(FRAME, frame)
       log.camera(
         "world/camera",
         poses[row],
         geometry.intrinsics[row],
-        geometry.depth[row] * media_orbia.unit_scale(record),
+        geometry.depth[row] * orbia_video.unit_scale(record),
       )
   if found.opened is not None:
     rows = np.arange(found.count)

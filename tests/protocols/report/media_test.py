@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of Orbia and EgoGenEval cases; where their inputs are found."""
 
+import copy
 import dataclasses
+import functools
 import pathlib
 import shutil
 
 import numpy as np
 from absl.testing import absltest
 
+from perception import cache, observation, roles, video
 from protocols.report import (
   media,
   media_egogeneval,
-  media_orbia,
+  orbia_video,
   places,
   sources,
   steps,
@@ -62,8 +65,8 @@ class OrbiaTest(absltest.TestCase):
     self.assertLen(set(names), len(names))
 
   def test_recovered_lengths_are_brought_to_the_requests_unit(self):
-    found = media_orbia.load(self._run(), self.record)
-    poses = media_orbia.trajectories(found, self.record)
+    found = orbia_video.load(self._run(), self.record)
+    poses = orbia_video.trajectories(found, self.record)
     # The record says that one recovered unit is two of the request.
     np.testing.assert_allclose(
       poses["recovered"][-1, :3, 3], 2.0 * poses["requested"][-1, :3, 3]
@@ -131,6 +134,30 @@ class OrbiaTest(absltest.TestCase):
       np.savez(folder / "depth" / f"frame_{frame:06d}.npz", depth=depth)
     found = media.gather(self._run(), self.record, ())
     self.assertIn("One world?", found.sections[-1].title)
+
+  def test_geometry_that_a_backend_recovered_is_found_in_the_cache(self):
+    file = self.video.with_suffix(".geometry.npz")
+    stored = observation.Geometry.load(file)
+    file.unlink()
+    opened = video.open_video(self.video)
+    info = roles.BackendInfo("geometry", "da3", "1", "", False)
+    for frames in (opened.select(stored.frame_indices), opened):
+      folder = self.root / f"cache{len(frames)}"
+      source = cache.source_digest(frames)
+      kept = dataclasses.replace(stored, provenance=info.provenance(source))
+      cache.Cache(folder).record(
+        observation.Geometry,
+        cache.result_key(source, info),
+        functools.partial(copy.copy, kept),
+      )
+      for backend, wanted in (("da3", True), ("other", False)):
+        record = worlds.orbia_record(
+          self.video,
+          provenance={"source": str(self.video), "geometry_backend": backend},
+        )
+        run = self._run(record, flags={"cache": str(folder)})
+        found = orbia_video.load(run, record)
+        self.assertEqual(found.geometry is not None, wanted)
 
 
 class WindowsTest(absltest.TestCase):
