@@ -116,6 +116,61 @@ def gather_values(buffer: ZBuffer, values: Array) -> Array:
   return jnp.where(buffer.filled[..., None], picked, 0)
 
 
+def cells_in_front(
+  xy: Array, z: Array, valid: Array, buffer: ZBuffer, *, tolerance: float
+) -> Array:
+  """Pixel of every point that is not hidden behind the nearest surface.
+
+  Args:
+    xy: [N, 2] pixel coordinates.
+    z: [N] depth.
+    valid: [N] bool; other points are hidden.
+    buffer: the nearest surface, for example of the same points.
+    tolerance: how far behind it a point may lie, as a share of its depth.
+
+  Returns:
+    [N] int32 row * w + column; h * w for points that are hidden, outside or
+    where the buffer is empty.
+  """
+  chex.assert_rank([xy, z, valid], [2, 1, 1])
+  chex.assert_type([xy, z, valid], [float, float, bool])
+  height, width = buffer.depth.shape
+  column = jnp.floor(xy[:, 0] + 0.5)
+  row = jnp.floor(xy[:, 1] + 0.5)
+  inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+  flat = jnp.where(inside, row, 0).astype(jnp.int32) * width
+  flat += jnp.where(inside, column, 0).astype(jnp.int32)
+  surface = buffer.depth.reshape(-1)[flat]
+  front = inside & valid & buffer.filled.reshape(-1)[flat]
+  front &= z <= surface * (1 + tolerance)
+  return jnp.where(front, flat, height * width)
+
+
+def mean_of_cells(
+  cells: Array, values: Array, *, num_cells: int
+) -> tuple[Array, Array]:
+  """Mean of the values that share a cell.
+
+  Args:
+    cells: [N] int32; others than [0, num_cells) are ignored.
+    values: [C, N] floating, one row for each channel.
+    num_cells: static.
+
+  Returns:
+    ([num_cells, C] means, 0 in empty cells; [num_cells] int32 counts).
+  """
+  chex.assert_rank([cells, values], [1, 2])
+  chex.assert_type([cells, values], [int, float])
+  chex.assert_shape(values, (None, cells.shape[0]))
+  inside = (cells >= 0) & (cells < num_cells)
+  place = jnp.where(inside, cells, num_cells)
+  count = jnp.zeros(num_cells + 1, jnp.int32).at[place].add(1)[:-1]
+  zero = jnp.zeros(num_cells + 1, values.dtype)
+  totals = [zero.at[place].add(channel)[:-1] for channel in values]
+  divisor = jnp.maximum(count, 1).astype(values.dtype)
+  return jnp.stack(totals, axis=-1) / divisor[:, None], count
+
+
 def _nearest_in_window(depth: Array, owner: Array, radius: int) -> Array:
   """Owner of the smallest (depth, owner) within `radius` of each pixel."""
   height = depth.shape[0] - 2 * radius

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from perception.errors import InputError
 from protocols.common import totals
-from protocols.common.records import OK, Record
+from protocols.common.records import DEGENERATE, OK, Record
 from protocols.orbia import tiers
 from protocols.orbia.constants import TIERS, Constants
 from protocols.orbia.score import case_scores
@@ -70,9 +71,21 @@ def leaderboard(
       model, coverage, allow_partial=allow_partial, source=source
     )
     scored = [r for r in rows if r.status == OK]
+    without = _degenerate_tiers(scored)
+    if without and not refused and not allow_partial:
+      refused = str(
+        InputError(
+          source,
+          f"totals of {model}",
+          found=f"videos without a meaningful tier: {without}",
+          expected="every tier of every video measured",
+          hint="Pass --allow_partial for totals over what is there.",
+        )
+      )
     systems[model] = {
       "coverage": coverage.describe(),
-      "partial": not coverage.complete,
+      "degenerate_tiers": without,
+      "partial": not coverage.complete or bool(without),
       "refused": refused,
       "comparable_to_published": bool(scored)
       and all(r.comparable_to_published for r in scored),
@@ -98,6 +111,18 @@ def leaderboard(
   ]
   components = [_components(model, found[model]) for model in sorted(found)]
   return {"rows": rows_out, "components": components, "systems": systems}
+
+
+def _degenerate_tiers(records: Sequence[Record]) -> dict[str, int]:
+  """Videos by tier whose measurement has no meaning; see `score`."""
+  counts = {
+    tier: sum(
+      r.details.get("tiers", {}).get(tier, {}).get("status") == DEGENERATE
+      for r in records
+    )
+    for tier in TIERS
+  }
+  return {tier: count for tier, count in counts.items() if count}
 
 
 def scores_of(records: Sequence[Record], *, c: Constants) -> tiers.ModelScores:

@@ -9,8 +9,8 @@ picture, depth and pose on the video's grid. The baselines alter that:
 - `freeze`: the input picture, for ever; a camera that never moves.
 - `depth_warp`: the input's RGB-D moved to every requested pose; what the
   input does not show is filled with its nearest neighbour.
-- `drift`: a camera that goes only part of the way and turns away slowly; what
-  it shows is real.
+- `drift`: a camera that goes too far and turns away slowly; what it shows is
+  real.
 - `swap`: after the turnaround another place stands where the first was.
 
 What an estimator would recover is taken as exact: it sees the pictures, so
@@ -37,7 +37,7 @@ from protocols.orbia.constants import PAPER, RELEASED
 from protocols.orbia.dataset import PublicCase
 from protocols.orbia.generated import Generated, case_plan, wanted_frames
 
-DRIFT_SHARE = 0.6  # of the requested path
+DRIFT_SHARE = 1.1  # of the requested path
 DRIFT_TURN_DEG = 25.0  # at the last frame
 _NEAR = 1e-3  # no splat nearer to the camera than this
 _SHOW_THROUGH = 1.05  # relative depth

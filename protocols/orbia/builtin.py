@@ -55,7 +55,7 @@ def write_recorded(
       rgbd,
       "frames",
       found=len(source),
-      expected="at least 26 frames with depth and pose",
+      expected="at least 56 frames with depth and pose",
     )
   contents = [
     recorded_cases.build_case(world, case_id=f"recorded_{number:03d}")

@@ -51,6 +51,13 @@ class Constants:
   sensor_points: bool = True  # 15.13: native sensor depth of ScanNet++
   sparse_return_region: bool = True  # 15.14: forward-mapped valid pixels
 
+  # A recovered camera that stays where it is: self-consistency and persistence
+  # have no meaning then, although their formulas give full marks. Ours; the
+  # released code scores it.
+  refuse_static: bool = False
+  static_distance: float = 0.01  # of the median depth of the first frame
+  static_turn_deg: float = 1.0
+
   # Time (1.1, 2.4, 8.1).
   fps: float = 16.0
   frame_tolerance: float = 0.51  # in frames, between request and video
@@ -148,6 +155,7 @@ PAPER = Constants(
   pooled_cloud_median=True,
   mean_of_measured_anchors=True,
   container_clock=False,
+  refuse_static=True,
   mean_of_measured_pairs=True,
   direct_by_case_counts=True,
   sensor_points=False,

@@ -204,19 +204,25 @@ def away_from(
     [n] bool.
   """
   reach = math.floor(radius / voxel + 1 + 1e-9)
-  seen_set = {tuple(cell) for cell in np.unique(seen, axis=0).tolist()}
   span = np.arange(-reach, reach + 1)
   offsets = np.stack(np.meshgrid(span, span, span), axis=-1).reshape(-1, 3)
   gap = np.maximum(np.abs(offsets) * voxel - voxel, 0.0)
   # The limit is inclusive: a rounding error must not let a cell through.
-  near = offsets[np.linalg.norm(gap, axis=1) <= radius + 1e-9].tolist()
-  return np.array(
-    [
-      not any((x + a, y + b, z + d) in seen_set for a, b, d in near)
-      for x, y, z in candidates.tolist()
-    ],
-    bool,
-  )
+  near = offsets[np.linalg.norm(gap, axis=1) <= radius + 1e-9]
+  around = (seen[:, None] + near[None]).reshape(-1, 3)
+  both = np.concatenate([candidates, around])
+  keys = _keys(both, both)
+  return ~np.isin(keys[: len(candidates)], keys[len(candidates) :])
+
+
+def _keys(cells: Ints, domain: Ints) -> Ints:
+  """One number for each cell, unique within the box of `domain`."""
+  if not len(domain):
+    return np.zeros(len(cells), np.int64)
+  low = domain.min(axis=0)
+  span = domain.max(axis=0) - low + 1
+  x, y, z = (cells - low).T
+  return (x * span[1] + y) * span[2] + z
 
 
 def revisit_evidence(

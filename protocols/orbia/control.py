@@ -255,6 +255,33 @@ def is_pure_yaw(requested_c2w: Poses, template: str, *, c: Constants) -> bool:
   return template == _PURE_YAW or float(steps.sum()) < c.path_floor
 
 
+def is_static(
+  poses_c2w: Poses, first_depth: NDArray[np.floating[Any]], *, c: Constants
+) -> bool:
+  """Whether a recovered camera stays where it is.
+
+  Args:
+    poses_c2w: [F, 4, 4] recovered poses.
+    first_depth: [h, w] recovered depth of the first of them, NaN = invalid.
+    c: constants.
+
+  Returns:
+    True if it neither leaves its first place by `static_distance` of the
+    median depth nor turns by `static_turn_deg`. Without any depth the
+    distance cannot be judged and the answer is False.
+  """
+  usable = first_depth[np.isfinite(first_depth) & (first_depth > 0)]
+  if not usable.size:
+    return False
+  relative = _relative(poses_c2w[0], np.asarray(poses_c2w, np.float64))
+  distance = np.linalg.norm(relative[:, :3, 3], axis=1).max()
+  turn = Rotation.from_matrix(relative[:, :3, :3]).magnitude().max()
+  return bool(
+    distance <= c.static_distance * float(np.median(usable))
+    and math.degrees(turn) <= c.static_turn_deg
+  )
+
+
 def _components(
   control: Control, template: str, group: str, pure_yaw: bool, c: Constants
 ) -> dict[str, float | None]:

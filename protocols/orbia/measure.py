@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perception import video
-from protocols.common.records import FAILED, MISSING, OK
+from protocols.common.records import DEGENERATE, FAILED, MISSING, OK
 from protocols.orbia import (
   checkpoints,
   control,
@@ -55,7 +55,8 @@ class TierResult:
 
   Attributes:
     values: raw leaves and components by name.
-    status: `ok`, `missing` (an input is absent) or `failed`.
+    status: `ok`, `degenerate` (the formula has no meaning for this video),
+      `missing` (an input is absent) or `failed`.
     reason: why it is not `ok`.
     details: series for reports.
   """
@@ -288,6 +289,16 @@ class _Case:
     }
     return TierResult(values, details=details)
 
+  @functools.cached_property
+  def static(self) -> str:
+    """Why tiers without meaning for a camera that stays are degenerate."""
+    found = self.generated.geometry
+    if not self.c.refuse_static or found is None:
+      return ""
+    if not control.is_static(found.c2w, found.depth[0], c=self.c):
+      return ""
+    return "the recovered camera stays where it is"
+
   def t4(self) -> TierResult:
     c = self.c
     same = [
@@ -311,6 +322,8 @@ class _Case:
     values["different_pairs"] = float(len(same) - sum(same))
     if failed:
       return TierResult(dict.fromkeys(values), FAILED, failed)
+    if self.static:
+      return TierResult(dict.fromkeys(values), DEGENERATE, self.static)
     if self.generated.geometry is None:
       return TierResult(values, MISSING, self._geometry_reason())
     return TierResult(values)
@@ -325,6 +338,8 @@ class _Case:
     failed = self._lookup_failure()
     if failed:
       return TierResult(dict.fromkeys(names), FAILED, failed)
+    if self.static:
+      return TierResult(dict.fromkeys(names), DEGENERATE, self.static)
     depth, scale = self.split(self.items.abs_rel), self.split(self.items.scale)
     values: Values = {}
     for name in self.groups:
@@ -386,6 +401,8 @@ class _Case:
     if self.control.status != control.OK:
       reason = f"control: {self.control.reason}"
       return TierResult(values, FAILED, reason, details)
+    if self.static:
+      return TierResult(dict.fromkeys(values), DEGENERATE, self.static, details)
     return TierResult(values, details=details)
 
   @functools.cached_property

@@ -16,10 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perception import cache, cached, geometry_pass, observation, video
+from perception import (
+  cache,
+  cached,
+  geometry_pass,
+  observation,
+  registry,
+  video,
+)
 from perception.errors import InputError
 from protocols.common import manifest
-from protocols.common.records import FAILED, MISSING, OK, Record
+from protocols.common.records import DEGENERATE, FAILED, MISSING, OK, Record
 from protocols.common.totals import mean
 from protocols.orbia import generated as generated_lib
 from protocols.orbia import measure, normalisation, quality, tiers
@@ -48,7 +55,9 @@ def score_case(
     known: records of earlier runs in the same folder.
 
   Returns:
-    The record. Its status is `failed` or `missing` if that of any tier is.
+    The record. Its status is `failed` or `missing` if that of any tier is,
+    and `degenerate` if that of all tiers is. A tier that is degenerate has no
+    values, and a note says why; the others still count.
 
   Raises:
     InputError: for an unreadable video, a wrong frame count or a bad
@@ -204,7 +213,8 @@ def _reusable(
   same = dataclasses.replace(case, tiers=tuple(sorted(stored)))
   if record.provenance.get("signature") != manifest.signature(same):
     return {}
-  return {name: part for name, part in stored.items() if part["status"] == OK}
+  final = (OK, DEGENERATE)
+  return {n: part for n, part in stored.items() if part["status"] in final}
 
 
 def _plain(result: measure.TierResult) -> dict[str, Any]:
@@ -223,12 +233,14 @@ def _record(
     values |= content[name]["values"]
   statuses = {part["status"] for part in content.values()}
   status = next((s for s in (FAILED, MISSING) if s in statuses), OK)
+  if statuses == {DEGENERATE}:
+    status = DEGENERATE
   reasons = [
     f"{name}: {part['reason']}"
     for name, part in sorted(content.items())
     if part["status"] != OK
   ]
-  notes = []
+  notes = [] if status != OK else [f"degenerate: {text}" for text in reasons]
   if video_.fps != c.fps:
     used = "followed" if c.container_clock else "ignored"
     notes.append(
@@ -240,7 +252,7 @@ def _record(
     system=case.system,
     case_id=case.case_id,
     status=status,
-    reason="; ".join(reasons),
+    reason="" if status == OK else "; ".join(reasons),
     values=values,
     groups=case.groups,
     coverage=_coverage(values),
@@ -249,12 +261,13 @@ def _record(
     provenance={
       "source": str(case.video),
       "video_sha256": video_.sha256,
-      "backends": perception.provenance(),
+      "backends": _backends(perception, video_.geometry),
       "geometry_backend": (
         video_.geometry.provenance.backend if video_.geometry else None
       ),
     },
-    comparable_to_published=perception.comparable,
+    comparable_to_published=perception.comparable
+    and _published(video_.geometry),
   )
   own = tiers.model_scores(
     [case_scores(record)], profile=case.profile, c=c
@@ -262,6 +275,32 @@ def _record(
   own["T6"] = values.get("temporal")  # a single video has one horizon
   scored = {tier: own[tier] for tier in content}
   return dataclasses.replace(record, values={**values, **scored})
+
+
+def _backends(
+  perception: Perception, geometry: observation.Geometry | None
+) -> dict[str, Any]:
+  """By role: what filled it; for geometry what its record says."""
+  found = perception.provenance()
+  if geometry is not None:
+    made = dataclasses.asdict(geometry.provenance)
+    del made["source_sha256"]
+    found["geometry"] = made
+  return found
+
+
+def _published(geometry: observation.Geometry | None) -> bool:
+  """Whether depth and cameras come from a backend that may be compared.
+
+  None of ours is the published one, which closes loops between chunks by SALAD
+  descriptors (10.2); see `perception.neural.depth_anything3`.
+  """
+  if geometry is None or geometry.provenance.weights_sha256 in ("", "random"):
+    return False
+  name = geometry.provenance.backend
+  return name in registry.names("geometry") and (
+    registry.spec("geometry", name).comparable_to_published
+  )
 
 
 def _coverage(values: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -67,6 +67,38 @@ class ZBufferTest(parameterized.TestCase):
     )(jnp.array([2.0, 1.0]))
     np.testing.assert_array_equal(grad, [0, 1])
 
+  def test_hidden_points_have_no_cell(self):
+    # One surface at z = 2 over four pixels; points in front of it, on it,
+    # just behind it, far behind it, outside, masked, and where nothing is.
+    buffer = zbuffer.ZBuffer(
+      depth=jnp.array([[2.0, 2.0], [2.0, 0.0]]),
+      source=jnp.array([[0, 0], [0, -1]]),
+      filled=jnp.array([[True, True], [True, False]]),
+      num_filled=jnp.int32(3),
+    )
+    xy = jnp.array(
+      [[0, 0], [1.4, 0], [0, 0.6], [0, 0], [5, 0], [0, 0], [1, 1]], float
+    )
+    z = jnp.array([1.0, 2.0, 2.05, 2.2, 1.0, 1.0, 1.0])
+    valid = jnp.array([True] * 5 + [False, True])
+    cells = zbuffer.cells_in_front(xy, z, valid, buffer, tolerance=0.03)
+    np.testing.assert_array_equal(cells, [0, 1, 2, 4, 4, 4, 4])
+
+  def test_means_of_cells_equal_a_loop(self):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(-2, 9, 200).astype(np.int32)
+    values = rng.random((3, 200))
+    run = jax.jit(lambda c, v: zbuffer.mean_of_cells(c, v, num_cells=8))
+    mean, count = run(cells, jnp.asarray(values, jnp.float32))
+    for cell in range(8):
+      mine = values[:, cells == cell]
+      self.assertEqual(int(count[cell]), mine.shape[1])
+      np.testing.assert_allclose(mean[cell], mine.mean(axis=1), rtol=1e-5)
+    mean, count = run(np.full(3, 5, np.int32), jnp.ones((3, 3)))
+    np.testing.assert_array_equal(count, [0, 0, 0, 0, 0, 3, 0, 0])
+    np.testing.assert_array_equal(mean[5], [1, 1, 1])
+    np.testing.assert_array_equal(mean[0], [0, 0, 0])
+
   def test_empty_frame_is_refused(self):
     with self.assertRaisesRegex(ValueError, "bad size"):
       zbuffer.splat_points(

@@ -1,23 +1,16 @@
 # Copyright 2026 The worldgauge Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Built cases: paths of the templates, real frames, baselines."""
-
-import pathlib
+"""Ray-cast cases: paths of the templates; baselines."""
 
 import numpy as np
 from absl.testing import absltest, parameterized
 
-from perception import recorded
 from protocols.orbia import (
   baselines,
-  dataset,
-  dataset_writer,
   raycast_cases,
-  recorded_cases,
 )
 from protocols.orbia.constants import RELEASED, TEMPLATES
 from protocols.orbia.control import pose_problem
-from tests import shared_files
 from tests.protocols.orbia import tiny_world
 
 
@@ -82,27 +75,6 @@ class BaselineTest(parameterized.TestCase):
     other = baselines.swap(self.world, after)
     self.assertTrue(np.any(other.image != self.world.shot(after).image))
     np.testing.assert_array_equal(other.pose, self.world.shot(after).pose)
-
-
-class RecordedCaseTest(absltest.TestCase):
-  def test_real_frames_make_a_readable_case(self):
-    source = recorded.open_rgbd(shared_files.shared("data/sevenscenes"))
-    world = recorded_cases.RecordedWorld(source, tuple(range(10)), 3, (90, 160))
-    content = recorded_cases.build_case(world, case_id="real")
-    root = pathlib.Path(self.create_tempdir().full_path)
-    dataset_writer.write_dataset(root, [content])
-    (case,) = dataset.read_dataset(root)
-    found = dataset.read_reference(case)
-    self.assertEqual(case.frame_count, 57)
-    self.assertLen(found.anchors, 2)
-    self.assertGreater(found.scene.mean(), 0.2)
-    for anchor in found.anchors:
-      self.assertTrue(np.all(found.scene[anchor.region]))
-      self.assertTrue(np.any(anchor.region))
-    # The recorded frames themselves show what is asked for.
-    first, last = world.shot(0), world.shot(56)
-    np.testing.assert_array_equal(first.image, last.image)
-    np.testing.assert_allclose(world.shot(20).pose, case.poses()[20])
 
 
 if __name__ == "__main__":

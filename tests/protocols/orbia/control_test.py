@@ -93,5 +93,29 @@ class ControlTest(parameterized.TestCase):
     )
 
 
+class StaticTest(parameterized.TestCase):
+  @parameterized.parameters(
+    (0.019, 0.9, True), (0.021, 0.0, False), (0.0, 1.1, False)
+  )
+  def test_limits(self, distance, turn_deg, expected):
+    # Depth 2, so a hundredth of it is 0.02.
+    poses = np.tile(np.eye(4), (5, 1, 1))
+    angle = np.radians(turn_deg)
+    poses[3, [0, 0, 2, 2], [0, 2, 0, 2]] = [
+      *(np.cos(angle), np.sin(angle)),
+      *(-np.sin(angle), np.cos(angle)),
+    ]
+    poses[2, 0, 3] = distance
+    moved = np.linalg.inv(_path()[40]) @ poses  # any world frame
+    depth = np.full((4, 5), 2.0)
+    depth[0] = np.nan
+    self.assertEqual(control.is_static(moved, depth, c=PAPER), expected)
+
+  def test_without_depth_it_cannot_be_told(self):
+    poses = np.tile(np.eye(4), (5, 1, 1))
+    depth = np.full((4, 5), np.nan)
+    self.assertFalse(control.is_static(poses, depth, c=PAPER))
+
+
 if __name__ == "__main__":
   absltest.main()

@@ -124,6 +124,45 @@ class RunTest(absltest.TestCase):
     self.assertEqual(size.status, records.FAILED)
     self.assertIn("video_size: found (90, 120)", size.reason)
 
+  def test_a_camera_that_stays_is_degenerate(self):
+    root, world = self._copy("still"), tiny_world.Wall()
+    (case,) = dataset.read_dataset(root)
+    shutil.rmtree(root / builtin.VIDEOS / "swap")
+    builtin.write_video(root, case, world, baselines.freeze, "freeze")
+    output = self.temporary / "still_run"
+    shutil.rmtree(output, ignore_errors=True)
+    outcome = _evaluate(root, output, tiers=("T1", "T4", "T5"), partial=False)
+    self.assertFalse(outcome.complete)
+    found = self._records(output)["freeze", "tiny"]
+    # What it does not follow counts; what would be full marks does not.
+    self.assertEqual(found.status, records.OK)
+    self.assertLess(found.values["T1"], 50.0)
+    self.assertIsNone(found.values["T4"])
+    self.assertIsNone(found.values["revisit_same_psnr"])
+    self.assertIsNone(found.values["depth_short"])
+    self.assertEqual(
+      [
+        f"{tier}: the recovered camera stays where it is"
+        for tier in ("T4", "T5")
+      ],
+      [note.removeprefix("degenerate: ") for note in found.notes],
+    )
+    scores = json.loads((output / "scores.json").read_text())
+    entry = scores["systems"]["freeze"]
+    self.assertEqual(entry["degenerate_tiers"], {"T4": 1, "T5": 1})
+    self.assertIn("without a meaningful tier", entry["refused"])
+    _evaluate(root, output, tiers=("T1", "T4", "T5"))
+    rows = json.loads((output / "scores.json").read_text())["rows"]
+    still = next(row for row in rows if row["model"] == "freeze")
+    self.assertLess(still["T1"], 50.0)
+    self.assertIsNone(still["T4"])
+    # The released code scores it, and so does that variant.
+    other = self.temporary / "still_released"
+    shutil.rmtree(other, ignore_errors=True)
+    _evaluate(root, other, tiers=("T4",), variant="released")
+    scored = self._records(other)["freeze", "tiny"]
+    self.assertEqual(scored.values["revisit_same_psnr"], 100.0)
+
   def test_a_rate_that_lies(self):
     root, world = self._copy("rate"), tiny_world.Wall()
     frames = [world.shot(f).image for f in range(tiny_world.FRAMES)]
