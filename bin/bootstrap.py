@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from bin import cli
-from protocols.statistics import hosts, run
+from protocols.statistics import engine, hosts, run
 from protocols.statistics.sampling import Runtime
 
 _STUDY = flags.DEFINE_string(
@@ -47,7 +47,10 @@ _INTERSECT = flags.DEFINE_bool(
   "intersect", None, "Use the common cases when systems differ."
 )
 _BATCH = flags.DEFINE_integer(
-  "batch", 4096, "Replicates per dispatch and device.", lower_bound=1
+  "batch",
+  engine.DEFAULT_BATCH,
+  "Replicates per dispatch and device.",
+  lower_bound=1,
 )
 _CHECKPOINT = flags.DEFINE_bool(
   "checkpoint", False, "Keep finished replicates in OUTPUT/checkpoint."

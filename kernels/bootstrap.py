@@ -110,7 +110,8 @@ def resample_sums(counts: Array, sums: Array) -> Array:
   chex.assert_rank([counts, sums], [1, 2])
   chex.assert_equal_shape_prefix([counts, sums], 1)
   chex.assert_type([counts, sums], counts.dtype)
-  return jnp.matmul(counts, sums, precision=lax.Precision.HIGHEST)
+  # In this order a batch along the last axis of the counts needs no copy.
+  return jnp.matmul(sums.T, counts, precision=lax.Precision.HIGHEST)
 
 
 def subsample(

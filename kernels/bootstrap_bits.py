@@ -38,6 +38,23 @@ def random_bits(key: Array, *, number: int) -> Array:
   Raises:
     ValueError: the key is of another kind than threefry.
   """
+  return jnp.concatenate(random_pairs(key, number=number))[:number]
+
+
+def random_pairs(key: Array, *, number: int) -> tuple[Array, Array]:
+  """The same words before they are put behind each other.
+
+  Args:
+    key: typed threefry key.
+    number: number of words, below 2**32.
+
+  Returns:
+    [h] uint32 words 0 to h - 1, and [h] words h to 2 h - 1, one more than
+    asked for where `number` is odd.
+
+  Raises:
+    ValueError: the key is of another kind than threefry.
+  """
   kind = str(jax.random.key_impl(key))
   if kind != "threefry2x32":
     raise ValueError(
@@ -48,10 +65,7 @@ def random_bits(key: Array, *, number: int) -> Array:
   words = jax.random.key_data(key)
   half = (number + 1) // 2
   counter = jnp.arange(half, dtype=jnp.uint32)
-  first, second = _encrypt(
-    words[0], words[1], counter, counter + np.uint32(half)
-  )
-  return jnp.concatenate([first, second])[:number]
+  return _encrypt(words[0], words[1], counter, counter + np.uint32(half))
 
 
 def _encrypt(

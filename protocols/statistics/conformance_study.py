@@ -105,10 +105,10 @@ def _replay(
 ) -> Scores:
   """Scores of replicates whose unit counts are given: per stream, [r, n]."""
   tables = jax.tree.map(lambda x: jnp.asarray(x, precision), planned.tables)
-  found = jax.jit(jax.vmap(planned.finish, in_axes=(0, None)))(
-    tuple(jnp.asarray(c, precision) for c in counts), tables
+  found = jax.jit(planned.finish)(
+    tuple(jnp.asarray(c.T, precision) for c in counts), tables
   )
-  return scores(np.asarray(found)[..., planned.distinct])
+  return scores(np.moveaxis(np.asarray(found), -1, 0)[..., planned.distinct])
 
 
 def given_draws(g: Golden, cases: CaseTable) -> Iterator[Check]:

@@ -38,8 +38,8 @@ class Plan:
     streams: sets of draws.
     groups: of each stream, the groups of its linear axes.
     tables: one pytree of float64 arrays per stream, passed to `finish`.
-    finish: (counts of each stream, tables) -> [a, 1 + p, u]: axis score and
-      protocol means of one replicate, NaN where it holds nothing.
+    finish: ([n, b] counts of each stream, tables) -> [a, 1 + p, u, b]: axis
+      score and protocol means of b replicates, NaN where one holds nothing.
     num_axes: a.
   """
 
@@ -134,9 +134,9 @@ def _distinct_systems(cases: CaseTable) -> tuple[np.ndarray, list[int]]:
 def point(plan: Plan) -> np.ndarray:
   """[a, 1 + p, s] scores of the full sample, in float64."""
   with jax.enable_x64(True):
-    counts = tuple(jnp.ones(s.num_units) for s in plan.streams)
+    counts = tuple(jnp.ones((s.num_units, 1)) for s in plan.streams)
     tables = jax.tree.map(jnp.asarray, plan.tables)
-    found = np.asarray(plan.finish(counts, tables))
+    found = np.asarray(plan.finish(counts, tables))[..., 0]
   return found[:, :, plan.distinct]
 
 
@@ -149,13 +149,13 @@ def jackknife(plan: Plan) -> list[np.ndarray]:
   parts = []
   with jax.enable_x64(True):
     tables = jax.tree.map(jnp.asarray, plan.tables)
-    whole = [jnp.ones(s.num_units) for s in plan.streams]
+    whole = [jnp.ones((s.num_units, 1)) for s in plan.streams]
     for number, stream in enumerate(plan.streams):
 
       def without(unit: Array, number: int = number) -> Array:
         counts = list(whole)
         counts[number] = counts[number].at[unit].set(0.0)
-        return plan.finish(tuple(counts), tables)
+        return plan.finish(tuple(counts), tables)[..., 0]
 
       found = np.asarray(
         jax.lax.map(without, jnp.arange(stream.num_units), batch_size=256)

@@ -1,15 +1,19 @@
 # Copyright 2026 The worldgauge Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed from the counts of one replicate.
+"""What is computed from the counts of replicates.
 
 Everything a case contributes to a linear statistic is summed per unit once,
 in float64, before any replicate is drawn; a replicate is then one product of
 counts and sums. Medians and quantiles read the counts themselves.
+
+Counts are unit-major, `[n, b]` for b replicates, and so is all that follows:
+replicates stay on the last axis, along which the machine's vectors run.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,7 +50,7 @@ class Group:
     return np.concatenate([table[a:b] for a, b in self.runs])
 
   def counts(self, counts: Array) -> Array:
-    """The same rows of [n] counts."""
+    """The same rows of [n, b] counts."""
     return jnp.concatenate([counts[a:b] for a, b in self.runs])
 
 
@@ -140,7 +144,8 @@ def finisher(
     keep_protocols: also return protocol means.
 
   Returns:
-    The function; it closes over static facts only, every number comes in
+    The function, from [n, b] counts of each stream and the tables to
+    [a, 1 + p, u, b]; it closes over static facts only, every number comes in
     through `tables`.
   """
   u = len(cases.systems)
@@ -156,8 +161,10 @@ def finisher(
     of_case = counts[jnp.asarray(unit_of_case[stream])]
     spec = cases.axes[axis]
     q = 0.5 if spec.statistic == "median" else spec.quantile
+    one = functools.partial(bootstrap_statistics.weighted_quantile, q=q)
+    # Replicates inside, so that each system's values are sorted once.
     found = jax.vmap(
-      lambda v, ok: bootstrap_statistics.weighted_quantile(v, of_case * ok, q=q)
+      lambda v, ok: jax.vmap(one, (None, 1))(v, of_case * ok[:, None])
     )(values, scored)
     score = jnp.where(found.weight > 0, found.value, jnp.nan)
     return _with_protocols(score, None, p, keep_protocols)
@@ -165,18 +172,17 @@ def finisher(
   def linear(axis: int, block: Array) -> Array:
     above = block[:, :u]
     below = jnp.broadcast_to(block[:, u:], above.shape)
-    macro = jax.vmap(bootstrap_statistics.macro_mean, in_axes=(1, 1))(
-      above, below
-    )
+    macro = _macro_means(above, below)
     present = macro.present
     if cases.axes[axis].statistic == "macro" and not renormalise:
-      good = jnp.all(present | ~jnp.asarray(required[axis]), axis=1)
+      needed = jnp.asarray(required[axis])[:, None, None]
+      good = jnp.all(present | ~needed, axis=0)
     else:
-      good = jnp.any(present, axis=1)
+      good = jnp.any(present, axis=0)
     score = jnp.where(good, macro.value, jnp.nan)
-    means = jnp.where(present, macro.protocols, jnp.nan).T
     if cases.axes[axis].statistic != "macro":
       return _with_protocols(score, None, p, keep_protocols)
+    means = jnp.where(present, macro.protocols, jnp.nan)
     return _with_protocols(score, means, p, keep_protocols)
 
   groups = [groups_of(cases, stream, protocols) for stream in streams]
@@ -186,9 +192,7 @@ def finisher(
     for s, stream in enumerate(streams):
       blocks: dict[int, list[Array]] = {axis: [] for axis in stream.axes}
       for g, group in enumerate(groups[s]):
-        totals = bootstrap.resample_sums(
-          group.counts(counts[s]), tables[s][f"sums_{g}"]
-        )
+        totals = _totals(group.counts(counts[s]), tables[s][f"sums_{g}"])
         offset = 0
         for axis in group.axes:
           width = u + widths[axis]
@@ -204,12 +208,27 @@ def finisher(
   return finish
 
 
+# [n, b] counts, [n, k] sums -> [k, b] totals.
+_totals = jax.vmap(bootstrap.resample_sums, in_axes=(1, None), out_axes=1)
+
+
+def _macro_means(total: Array, weight: Array) -> bootstrap_statistics.Macro:
+  """[p, u, b] totals and weights: the macro mean of each system, replicate."""
+  systems = jax.vmap(
+    lambda t, w: tuple(bootstrap_statistics.macro_mean(t, w)),
+    in_axes=1,
+    out_axes=(0, 1, 1),
+  )
+  replicates = jax.vmap(systems, in_axes=-1, out_axes=-1)
+  return bootstrap_statistics.Macro(*replicates(total, weight))
+
+
 def _with_protocols(
   score: Array, means: Array | None, p: int, keep: bool
 ) -> Array:
-  """[1 + p, u] score and protocol means; NaN rows where there are none."""
+  """[1 + p, u, b] score and protocol means; NaN where there are none."""
   if not keep:
     return score[None]
   if means is None:
-    means = jnp.full((p, score.shape[0]), jnp.nan, score.dtype)
+    means = jnp.full((p, *score.shape), jnp.nan, score.dtype)
   return jnp.concatenate([score[None], means])

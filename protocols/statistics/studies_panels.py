@@ -259,7 +259,7 @@ def _subsamples(
       counts = bootstrap.subsample(
         jax.random.fold_in(key, number), stratum, quota, dtype=dtype
       )
-      return planned.finish((counts,), tables)
+      return planned.finish((counts[:, None],), tables)[..., 0]
 
     numbers = jnp.arange(study.replicates, dtype=jnp.uint32)
     found = jax.jit(lambda n: jax.lax.map(one, n, batch_size=256))(numbers)
