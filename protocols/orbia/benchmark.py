@@ -31,7 +31,7 @@ from protocols.orbia import benchmark_baseline as plain
 from protocols.orbia import control, geometry, schedules
 from protocols.orbia import geometry_programs as programs
 from protocols.orbia.constants import RELEASED, Constants
-from protocols.orbia.raycast_cases import path_of
+from protocols.orbia.raycast_paths import path_of
 from protocols.orbia.views import Views
 
 _GRID, _QUICK_GRID = (280, 504), (70, 126)

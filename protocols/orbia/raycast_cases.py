@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ray-cast cases of all six templates, with exact depth and poses.
 
-The paths follow the idea of each template (specification, 11.5) in closed
-form: a smooth progress out and back about the turnaround, so that registered
-visits of all templates but the arc have equal poses; the arc returns on its
-other side. Two generators alter the world out of sight: `forgetting` takes a
-body away and `repaint` changes its texture, both while the camera looks
-elsewhere between the two visits.
+Two generators alter the world out of sight: `forgetting` takes a body away and
+`repaint` changes its texture, both while the camera looks elsewhere between
+the two visits. A landmark stands where that can happen on every path.
 """
 
 from __future__ import annotations
@@ -25,14 +22,13 @@ from protocols.orbia.baselines import Shot, turned
 from protocols.orbia.constants import TEMPLATES
 from protocols.orbia.dataset import ReferenceFrame
 from protocols.orbia.dataset_writer import CaseContent
+from protocols.orbia.raycast_paths import landmark_place, path_of
 from protocols.orbia.shared_surface import reference_of
 
 SIZE = (108, 192)
 _FOCAL = 150.0
-_EYE = np.array([0.0, -1.5, 0.0])
 _COARSE = (27, 48)
 _BATCH = 64
-_CHANGED_SHARE = 0.01  # of the picture, for a body that changes unseen
 _ANCHOR_AREA = (0.003, 0.5)
 _SHORT = {"w1": 40, "qe1": 83, "qc_first": 105, "w2": 178}
 _LONG = {
@@ -42,9 +38,6 @@ _LONG = {
   "qb_first": 380,
   "w": 480,
 }
-# Templates: reach at the turnaround in metres or degrees.
-_FORWARD, _SIDE, _YAW, _ORBIT, _ARC_BOW = 5.0, 7.0, 110.0, 120.0, 1.2
-_FOCUS = np.array([0.0, -1.5, 7.0])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -251,6 +244,11 @@ def make_world(template: str, *, frame_count: int, seed: int) -> RaycastWorld:
   """
   if template not in TEMPLATES:
     raise ValueError(f"unknown template {template!r}")
+  if frame_count not in (357, 961):
+    raise ValueError(f"{frame_count} frames: neither a short nor a long case")
+  far = _SHORT if frame_count == 357 else _LONG
+  turnaround = far["w2" if frame_count == 357 else "w"]
+  path = path_of(template, frame_count=frame_count, turnaround=turnaround)
   rng = np.random.default_rng(seed)
   kit = sets.materials(rng)
   bodies = [*sets.backdrop(kit, rng)]
@@ -273,37 +271,16 @@ def make_world(template: str, *, frame_count: int, seed: int) -> RaycastWorld:
       name = f"pillar_{side:g}_{number}"
       foot = (side * x, 0.0, 9.0 - number)
       bodies.append(sets.pillar(name, foot, kit, half=0.4))
-  far = _SHORT if frame_count == 357 else _LONG
-  turnaround = far["w2" if frame_count == 357 else "w"]
-  if frame_count not in (357, 961):
-    raise ValueError(f"{frame_count} frames: neither a short nor a long case")
+  visit = far["qc_first"]
+  mark = landmark_place(path, first=visit, revisit=frame_count - 1 - visit)
+  foot = (float(mark[0]), 0.0, float(mark[2]))
+  bodies.append(sets.pillar("pillar_landmark", foot, kit, half=0.4))
   return RaycastWorld(
     world=sets.assemble(kit, tuple(bodies)),
     template=template,
-    path=path_of(template, frame_count=frame_count, turnaround=turnaround),
+    path=path,
     turnaround=turnaround,
   )
-
-
-def path_of(
-  template: str, *, frame_count: int, turnaround: int
-) -> NDArray[np.float64]:
-  """World poses [N, 4, 4]: out until the turnaround, then back."""
-  frames = np.arange(frame_count)
-  out = frames <= turnaround
-  share = np.where(
-    out,
-    frames / turnaround,
-    (frame_count - 1 - frames) / (frame_count - 1 - turnaround),
-  )
-  progress = share * share * (3 - 2 * share)
-  poses = []
-  for p, going_out in zip(progress, out, strict=True):
-    position, yaw = _place(template, float(p), bool(going_out))
-    pose = turned(np.eye(4), yaw)
-    pose[:3, 3] = _EYE + position
-    poses.append(pose)
-  return np.stack(poses)
 
 
 def build_case(
@@ -361,47 +338,21 @@ def changed_world(world: RaycastWorld, kind: str) -> RaycastWorld:
   Returns:
     A world in which the body that fills most of the first visit, of those
     that leave the picture before the revisit, changes while no pixel shows it.
-    Where none of some size leaves, the largest changes at the turnaround.
+
+  Raises:
+    ValueError: no such body.
   """
   first = (_SHORT if world.frame_count == 357 else _LONG)["qc_first"]
   between = np.arange(first, world.frame_count - 1 - first, 4)
   pixels = world.body_pixels(between.tolist())
-  at_visit = pixels[0].astype(np.float64)
-  hidden = pixels.min(axis=0) == 0
   names = [body.name for body in world.world.bodies]
   movable = np.array([name.startswith(("object", "pillar")) for name in names])
-  candidates = at_visit * movable
-  enough = _CHANGED_SHARE * _COARSE[0] * _COARSE[1]
-  if np.any(candidates * hidden >= enough):
-    candidates = candidates * hidden
-  best = int(np.argmax(candidates))
-  gone = np.flatnonzero(pixels[:, best] == 0)
-  start = int(between[gone[0]]) if gone.size else world.turnaround
+  at_visit = pixels[0] * movable * (pixels.min(axis=0) == 0)
+  best = int(np.argmax(at_visit))
+  if not at_visit[best]:
+    raise ValueError(f"{world.template}: no body of the first visit leaves")
+  start = int(between[np.flatnonzero(pixels[:, best] == 0)[0]])
   return dataclasses.replace(world, change=(kind, best, start))
-
-
-def _place(
-  template: str, p: float, going_out: bool
-) -> tuple[NDArray[np.float64], float]:
-  """Position and yaw (degrees, right positive) at progress p in [0, 1]."""
-  side = np.sin(np.pi * p)
-  if template == "forward_backward":
-    return np.array([0.0, 0.0, _FORWARD * p]), 0.0
-  if template == "lateral_out_and_back":
-    return np.array([_SIDE * p, 0.0, 0.0]), 20.0 * p
-  if template == "yaw_return":
-    return np.array([0.02 * p, 0.0, 0.0]), _YAW * p
-  if template == "arc_return":
-    bow = _ARC_BOW * side * (1.0 if going_out else -1.0)
-    return np.array([bow, 0.0, _FORWARD * p]), 45.0 * p
-  if template == "orbit_around_anchor":
-    angle = np.radians(_ORBIT * p)
-    eye = np.array([0.0, _EYE[1], 0.0])
-    radius = np.linalg.norm((_FOCUS - eye)[[0, 2]])
-    position = radius * np.array([-np.sin(angle), 0.0, 1.0 - np.cos(angle)])
-    return position, _ORBIT * p
-  out = np.array([1.5 * side, 0.0, 3.0 * np.sin(np.pi * min(p, 0.5) * 1.0)])
-  return out * (1.0 - 0.8 * max(p - 0.6, 0.0)), 60.0 * side
 
 
 def _body_anchors(

@@ -5,19 +5,17 @@
 import numpy as np
 from absl.testing import absltest, parameterized
 
-from protocols.orbia import (
-  baselines,
-  raycast_cases,
-)
+from protocols.orbia import baselines, raycast_cases, raycast_paths
 from protocols.orbia.constants import RELEASED, TEMPLATES
 from protocols.orbia.control import pose_problem
+from protocols.orbia.raycast_paths import path_of
 from tests.protocols.orbia import tiny_world
 
 
 class RaycastPathTest(parameterized.TestCase):
   @parameterized.parameters(*TEMPLATES)
   def test_paths_return_and_are_smooth(self, template):
-    path = raycast_cases.path_of(template, frame_count=357, turnaround=178)
+    path = path_of(template, frame_count=357, turnaround=178)
     self.assertEqual(pose_problem(path, c=RELEASED), "")
     np.testing.assert_allclose(path[0], path[-1], atol=1e-12)
     step = np.linalg.norm(np.diff(path[:, :3, 3], axis=0), axis=1)
@@ -26,6 +24,44 @@ class RaycastPathTest(parameterized.TestCase):
       np.testing.assert_allclose(path[131], path[225], atol=1e-12)
     else:
       self.assertGreater(np.linalg.norm(path[131] - path[225]), 0.1)
+
+  @parameterized.product(template=TEMPLATES, frame_count=(357, 961))
+  def test_a_landmark_is_passed_and_lost_from_sight(
+    self, template, frame_count
+  ):
+    first, turnaround = (105, 178) if frame_count == 357 else (200, 480)
+    path = path_of(template, frame_count=frame_count, turnaround=turnaround)
+    last = frame_count - 1
+    foot = raycast_paths.landmark_place(path, first=first, revisit=last - first)
+    eyes = path[:, :3, 3] * [1, 0, 1]
+    self.assertGreater(np.linalg.norm(eyes - foot, axis=1).min(), 0.9 - 1e-9)
+    offset = (foot - eyes) / np.linalg.norm(foot - eyes, axis=1)[:, None]
+    cosine = np.sum(path[:, :3, 2] * offset, axis=1)
+    off_axis = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    self.assertLess(off_axis[first], 25.0)
+    self.assertGreater(off_axis[first : last - first].max(), 55.0)
+
+  def test_nothing_is_lost_by_a_camera_that_stays(self):
+    path = np.tile(
+      path_of("yaw_return", frame_count=9, turnaround=4)[0], (9, 1, 1)
+    )
+    with self.assertRaisesRegex(ValueError, "ever out of sight"):
+      raycast_paths.landmark_place(path, first=2, revisit=6)
+
+  def test_a_body_changes_while_it_is_out_of_sight(self):
+    world = raycast_cases.make_world("yaw_return", frame_count=357, seed=2)
+    other = raycast_cases.changed_world(world, "forgetting")
+    kind, body, start = other.change
+    self.assertEqual(kind, "forgetting")
+    self.assertBetween(start, 106, 250)
+    pixels = world.body_pixels([105, start])[:, body]
+    self.assertGreater(pixels[0], 0.05 * 27 * 48)
+    self.assertEqual(pixels[1], 0)
+    before, after = other.shot(105), other.shot(251)
+    np.testing.assert_array_equal(before.image, world.shot(105).image)
+    np.testing.assert_allclose(before.pose, after.pose, atol=1e-12)
+    changed = np.any(before.image != after.image, axis=-1)
+    self.assertGreater(changed.mean(), 0.05)
 
   def test_wrong_frame_counts_are_refused(self):
     with self.assertRaisesRegex(ValueError, "neither a short nor a long"):

@@ -7,7 +7,7 @@ from absl.testing import absltest, parameterized
 
 from protocols.orbia import control
 from protocols.orbia.constants import PAPER, RELEASED
-from protocols.orbia.raycast_cases import path_of
+from protocols.orbia.raycast_paths import path_of
 
 _FRAMES = np.arange(0, 89, 2)
 
