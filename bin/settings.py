@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,10 @@ from protocols.common.runner import RunOptions
 
 PROTOCOLS = ("pdi", "orbia", "egogeneval")
 VARIANTS = ("paper", "released")
+_SECRET = re.compile(
+  r"(api_?|access_?)?key|(auth_?|access_?)?token|secret|password",
+  re.IGNORECASE,
+)
 
 _PROTOCOL = flags.DEFINE_enum(
   "protocol", None, PROTOCOLS, "Which benchmark.", required=True
@@ -172,4 +177,14 @@ def backend_settings(text: str, *, flag: str) -> dict[str, dict[str, Any]]:
       found=text,
       expected="a JSON object of objects, by backend name",
     )
+  for name, entry in content.items():
+    for key in entry:
+      if _SECRET.fullmatch(key):  # its value would stand in run.json
+        raise InputError(
+          "flags",
+          f"{flag}.{name}.{key}",
+          found="a secret on the command line",
+          expected="no secret: flags are kept in run.json",
+          hint="Put it into the environment (api_key_env names the variable).",
+        )
   return content

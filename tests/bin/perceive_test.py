@@ -3,6 +3,7 @@
 """One perception stage for three protocols: what runs once, what is kept."""
 
 import dataclasses
+import json
 import pathlib
 import shutil
 from unittest import mock
@@ -10,8 +11,14 @@ from unittest import mock
 import numpy as np
 from absl.testing import absltest, parameterized
 
-from bin import cli
-from perception import geometry_pass, observation, offline_geometry, registry
+from bin import cli, settings
+from perception import (
+  errors,
+  geometry_pass,
+  observation,
+  offline_geometry,
+  registry,
+)
 from protocols import perceive
 from protocols.common import outputs, runner
 from protocols.egogeneval import measure_backends, pair_pose
@@ -199,6 +206,16 @@ class StageTest(_Case):
     self.assertIn(done.returncode, (cli.OK, cli.TOTALS_REFUSED), done.stderr)
     self.assertEqual(sorted((stage / "cache").rglob("*.npz")), kept)
     self.assertEqual([path.stat().st_mtime_ns for path in kept], dates)
+
+  @parameterized.parameters("api_key", "apikey", "token", "Password")
+  def test_a_secret_among_the_settings_is_refused_unseen(self, name):
+    text = json.dumps({"openai_endpoint": {name: "sk-very-secret"}})
+    with self.assertRaisesRegex(errors.InputError, "environment") as caught:
+      settings.backend_settings(text, flag="--backend_settings")
+    self.assertNotIn("sk-very-secret", str(caught.exception))
+    fine = {"openai_endpoint": {"api_key_env": "KEY", "max_tokens": 3}}
+    found = settings.backend_settings(json.dumps(fine), flag="--f")
+    self.assertEqual(found, fine)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from absl.testing import absltest
 from perception import registry
 from perception.neural import cotracker3
 
-_ROOT = pathlib.Path(__file__).parents[3]
-_DATA = _ROOT.parent / "shared/data"
+ROOT = pathlib.Path(__file__).parents[3]
+_DATA = ROOT.parent / "shared/data"
 _CLIP = _DATA / "videos/apple.mp4"
 _SCENE = _DATA / "sevenscenes"
 _DA3 = {
@@ -33,7 +33,7 @@ _DA3 = {
   "ref_view_strategy": "first",
 }
 _RANDOM = {"weights": "random", "device": "cpu"}
-_SMALL = {
+SMALL = {
   "sam2": {**_RANDOM, "image_size": 128},
   "cotracker3": {**_RANDOM, "resolution": [96, 128]},
   "depth_anything3": _DA3,
@@ -44,7 +44,7 @@ _SMALL = {
 }
 
 
-def _run(module, *arguments):
+def run(module, *arguments):
   environment = {
     **os.environ,
     "JAX_PLATFORMS": "cpu",
@@ -53,7 +53,7 @@ def _run(module, *arguments):
   }
   return subprocess.run(
     [sys.executable, "-W", "ignore", "-m", f"bin.{module}", *arguments],
-    cwd=_ROOT,
+    cwd=ROOT,
     env=environment,
     capture_output=True,
     text=True,
@@ -62,7 +62,7 @@ def _run(module, *arguments):
   )
 
 
-def _records(folder, result):
+def read_records(folder, result):
   path = folder / "records.jsonl"
   assert path.is_file(), result.stderr[-2000:]
   return [json.loads(line) for line in path.read_text().splitlines()]
@@ -89,10 +89,10 @@ class FlagfileTest(_Case):
   def test_without_the_extra_a_record_says_what_to_install(self):
     if importlib.util.find_spec("torch") is not None:
       self.skipTest("torch is installed here")
-    result = _run(
-      "evaluate", f"--flagfile={_ROOT}/bin/flags/pdi_neural.flags", *self.clip
+    result = run(
+      "evaluate", f"--flagfile={ROOT}/bin/flags/pdi_neural.flags", *self.clip
     )
-    (record,) = _records(self.folder / "out", result)
+    (record,) = read_records(self.folder / "out", result)
     self.assertEqual(record["status"], "failed")
     self.assertIn("pip install", record["reason"])
 
@@ -103,7 +103,7 @@ class FlagfileTest(_Case):
       "orbia_neural.flags",
       "egogeneval_neural.flags",
     ):
-      text = (_ROOT / "bin" / "flags" / name).read_text()
+      text = (ROOT / "bin" / "flags" / name).read_text()
       lines = [line for line in text.splitlines() if line.startswith("--")]
       self.assertGreater(len(lines), 3)
       for line in lines[1:]:
@@ -122,14 +122,14 @@ class _NeuralCase(_Case):
 @pytest.mark.perception
 class PdiTest(_NeuralCase):
   def _record(self, *flags):
-    result = _run(
+    result = run(
       "evaluate",
-      f"--flagfile={_ROOT}/bin/flags/pdi_neural.flags",
-      f"--backend_settings={json.dumps(_SMALL)}",
+      f"--flagfile={ROOT}/bin/flags/pdi_neural.flags",
+      f"--backend_settings={json.dumps(SMALL)}",
       *self.clip,
       *flags,
     )
-    return _records(self.folder / "out", result)[0]
+    return read_records(self.folder / "out", result)[0]
 
   def _check(self, record, roles):
     self.assertNotEqual(record["status"], "failed", record["reason"])
@@ -158,14 +158,14 @@ class EgoGenEvalTest(_NeuralCase):
       f"--manifest={mined}/manifest.jsonl",
       f"--eval_frames={mined}/eval_frames.jsonl",
     ]
-    _run(
+    run(
       "mine",
-      f"--flagfile={_ROOT}/bin/flags/mine_benchmark.flags",
+      f"--flagfile={ROOT}/bin/flags/mine_benchmark.flags",
       f"--scenes={_SCENE}",
       f"--output={mined}",
       "--max_cases_per_scene=1",
     )
-    _run("rollout", "--reference=oracle", *files, f"--output={oracle}")
+    run("rollout", "--reference=oracle", *files, f"--output={oracle}")
     cases = (mined / "manifest.jsonl").read_text().splitlines()
     labels = self.folder / "labels.jsonl"
     with open(labels, "w") as stream:
@@ -176,18 +176,18 @@ class EgoGenEvalTest(_NeuralCase):
           "target_labels": [words] * len(case["target_images"]),
         }
         stream.write(json.dumps(row) + "\n")
-    result = _run(
+    result = run(
       "evaluate",
-      f"--flagfile={_ROOT}/bin/flags/egogeneval_neural.flags",
+      f"--flagfile={ROOT}/bin/flags/egogeneval_neural.flags",
       *files,
       f"--labels={labels}",
       f"--predictions={oracle}",
       f"--output={out}",
       "--ego_vision=none",
       "--ego_matcher=similarity",
-      f"--ego_backend_settings={json.dumps(_SMALL)}",
+      f"--ego_backend_settings={json.dumps(SMALL)}",
     )
-    records = _records(out, result)
+    records = read_records(out, result)
     self.assertLen(records, len(cases))
     for record in records:
       self.assertEqual(record["status"], "ok", record["reason"])

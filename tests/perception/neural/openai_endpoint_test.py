@@ -16,8 +16,11 @@ import cv2
 import numpy as np
 from absl.testing import absltest, parameterized
 
-from perception import errors, registry, roles
+from bin import cli
+from perception import cached, errors, registry, roles, video
 from perception.neural import openai_endpoint
+from tests.bin import running
+from tests.perception import media
 
 _SECRET = "sk-very-secret-0123456789"
 _KEY = "WORLDGAUGE_TEST_KEY"
@@ -264,6 +267,57 @@ class SecretTest(_EndpointCase):
     for text in texts:
       self.assertNotIn(_SECRET, text)
     self.assertIn("[redacted]", answer.text)
+
+  def test_never_in_the_cache(self):
+    self.server.script = [_ok(f"you sent {_SECRET}")]
+    kept = cached.wrap(self._client(), self.folder / "cache")
+    answer = kept.answer(_request())
+    again = cached.wrap(self._client(), self.folder / "cache")
+    self.assertEqual(again.answer(_request()), answer)
+    self.assertLen(self.server.seen, 1)
+    self.assertIn("[redacted]", self._everything())
+    self.assertNotIn(_SECRET, self._everything())
+
+  def test_never_in_what_a_run_leaves(self):
+    """Log, records, cache and run.json of the command, by a server's echo."""
+    frames, _ = media.moving_square(4)
+    clips = self.folder / "clips"
+    video.write_video(clips / "m" / "a.mp4", frames, 24)
+    self.server.script = [_ok(f"no, {_SECRET}")] * 4
+    settings = {
+      "openai_endpoint": {
+        "base_url": f"http://127.0.0.1:{self.server.server_port}/v1",
+        "model": "m",
+        "api_key_env": _KEY,
+      }
+    }
+    done = running.run(
+      "evaluate",
+      "--protocol=pdi",
+      f"--clips={clips}",
+      "--object_box=28,38,72,82",
+      "--sampling=native",
+      "--audit=openai_endpoint",
+      f"--backend_settings={json.dumps(settings)}",
+      f"--cache={self.folder / 'cache'}",
+      f"--output={self.folder / 'out'}",
+      "--verbosity=1",
+    )
+    self.assertEqual(done.returncode, cli.TOTALS_REFUSED, done.stderr)
+    self.assertLen(self.server.seen, 2)  # masks and tracks
+    for _, headers, _ in self.server.seen:
+      self.assertEqual(headers["Authorization"], f"Bearer {_SECRET}")
+    (self.folder / "terminal").write_text(done.stdout + done.stderr)
+    found = {
+      path.relative_to(self.folder).parts[0]
+      for path in self.folder.rglob("*")
+      if path.is_file()
+    }
+    self.assertContainsSubset({"cache", "out", "terminal"}, found)
+    self.assertTrue((self.folder / "out" / "run.json").is_file())
+    for path in self.folder.rglob("*"):
+      if path.is_file():
+        self.assertNotIn(_SECRET.encode(), path.read_bytes(), path)
 
   def test_never_in_messages(self):
     body = {"error": f"Incorrect API key provided: {_SECRET}"}
