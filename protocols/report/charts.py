@@ -144,7 +144,7 @@ def line_chart(
       if t < len(numbers)
     ),
     y_ticks=tuple(
-      Mark(_LEFT - 6.0, y_of(v), f"{v:.2g}")
+      Mark(_LEFT - 6.0, y_of(v), f"{v:.3g}")
       for v in (low, (low + high) / 2.0, high)
     ),
     tone=tone,

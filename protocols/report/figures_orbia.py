@@ -176,12 +176,19 @@ def _windows(run: Run, board: Board, folder: pathlib.Path) -> Picture | None:
   if not order:
     return None
   width = max(len(labels), 1)
-  height = 0.5 + sum(0.9 + 0.24 * len(sums[s]) for s in order)
+  columns = min(2, len(order))
+  rows = -(-len(order) // columns)
+  tallest = max(len(names) for names in sums.values())
   made, grid = drawing.figure(
-    width=10.0, height=min(height, 40.0), rows=len(order)
+    width=5.4 * columns if columns > 1 else 8.0,
+    height=min(0.6 + rows * (0.75 + 0.26 * tallest), 40.0),
+    rows=rows,
+    columns=columns,
   )
   cells = list(grid.flat) if hasattr(grid, "flat") else [grid]
-  for cell, system in zip(cells, order, strict=True):
+  for cell in cells[len(order) :]:
+    cell.set_visible(False)
+  for cell, system in zip(cells, order, strict=False):
     names = sorted(sums[system])
     drawing.heat_map(
       cell,
@@ -196,9 +203,11 @@ def _windows(run: Run, board: Board, folder: pathlib.Path) -> Picture | None:
       digits=0,
     )
     cell.set_title(
-      drawing.label(system), fontsize=9, color=drawing.INK, parse_math=False
+      f"{drawing.label(system)}, by seconds",
+      fontsize=9,
+      color=drawing.INK,
+      parse_math=False,
     )
-  cells[-1].set_xlabel("seconds", color=drawing.INK)
   return drawing.finish(
     made,
     folder,

@@ -14,7 +14,7 @@ import unittest.mock
 from absl.testing import absltest, parameterized
 
 from protocols.report import write
-from tests.protocols.report import examples
+from tests.protocols.report import examples, worlds
 
 _CHROMIUM = pathlib.Path("/usr/bin/chromium")
 _ARGUMENTS = (
@@ -30,7 +30,11 @@ _ARGUMENTS = (
 _CONTRAST = (pathlib.Path(__file__).parent / "contrast.js").read_text()
 
 
-class BrowserTest(parameterized.TestCase):
+class Browser(parameterized.TestCase):
+  """A browser with the network off."""
+
+  output: pathlib.Path
+
   @classmethod
   def setUpClass(cls) -> None:
     super().setUpClass()
@@ -42,10 +46,10 @@ class BrowserTest(parameterized.TestCase):
       raise unittest.SkipTest(
         "no playwright (pip install playwright)"
       ) from error
-    root = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-    cls.records = examples.hostile_run(root / "run")
-    cls.output = root / "report"
-    write.write(write.ReportConfig((root / "run",), cls.output))
+    cls.root = pathlib.Path(
+      cls.enterClassContext(tempfile.TemporaryDirectory())
+    )
+    cls.output = cls.root / "report"
     cls.play = cls.enterClassContext(sync_api.sync_playwright())
     cls.browser = cls.play.chromium.launch(
       executable_path=str(_CHROMIUM), args=list(_ARGUMENTS)
@@ -73,6 +77,23 @@ class BrowserTest(parameterized.TestCase):
     page.goto((self.output / name).as_uri())
     return page
 
+  def assert_readable(self, page, width: int) -> None:
+    """Contrast, width of the page, and nothing on the console."""
+    found = page.evaluate(_CONTRAST)
+    self.assertGreater(found["checked"], 20)
+    self.assertEmpty(found["bad"])
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    self.assertLessEqual(wide, width)
+    self.assertEmpty(self.errors)
+
+
+class PageTest(Browser):
+  @classmethod
+  def setUpClass(cls) -> None:
+    super().setUpClass()
+    cls.records = examples.hostile_run(cls.root / "run")
+    write.write(write.ReportConfig((cls.root / "run",), cls.output))
+
   def column(self, page, number: int) -> list[str]:
     rows = page.locator("tr.row")
     return [
@@ -87,12 +108,7 @@ class BrowserTest(parameterized.TestCase):
   )
   def test_opens_without_errors_fits_and_is_readable(self, name, width, scheme):
     page = self.open(name, width=width, color_scheme=scheme)
-    found = page.evaluate(_CONTRAST)
-    self.assertGreater(found["checked"], 20)
-    self.assertEmpty(found["bad"])
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    self.assertLessEqual(wide, width)
-    self.assertEmpty(self.errors)
+    self.assert_readable(page, width)
 
   def test_hostile_names_are_displayed_as_text_and_run_nothing(self):
     page = self.open()
@@ -215,7 +231,7 @@ class BrowserTest(parameterized.TestCase):
     self.assertFalse(page.locator("tr.space").last.is_visible())
 
   def test_of_five_thousand_cases_a_screenful_is_drawn(self):
-    root = self.output.parent
+    root = self.root
     examples.hostile_run(root / "large", cases=1250)
     output = root / "large_report"
     # Only the table of the page is looked at.
@@ -232,6 +248,80 @@ class BrowserTest(parameterized.TestCase):
     page.wait_for_selector("tr.row[aria-rowindex='5001']")
     self.assertLess(page.locator("tr.row").count(), 60)
     self.assertEmpty(self.errors)
+
+
+class PictureTest(Browser):
+  """Pages with pictures, of all three protocols."""
+
+  @classmethod
+  def setUpClass(cls) -> None:
+    super().setUpClass()
+    records = []
+    for number, system in enumerate((examples.HOSTILE[0], "b")):
+      folder = cls.root / "clips" / str(number)
+      examples.write_clip(folder)
+      source = str(folder / "clip.mp4")
+      records.append(
+        examples.pdi_record(
+          system, "<b>1</b>", pdi=0.2 + 0.1 * number, source=source
+        )
+      )
+    examples.write_pdi_run(cls.root / "pdi", records)
+    video = worlds.write_orbia_data(cls.root / "data")
+    orbia = worlds.write_run(cls.root / "orbia", worlds.orbia_record(video))
+    (cls.root / "ego").mkdir()
+    ego, _ = worlds.write_egogeneval(cls.root / "ego")
+    inputs = (cls.root / "pdi", orbia, ego)
+    write.write(write.ReportConfig(inputs, cls.output))
+
+  @parameterized.product(
+    name=["index.html", *(f"cases/r{k}/0.html" for k in range(3))],
+    width=[400, 1600],
+    scheme=["light", "dark"],
+  )
+  def test_opens_without_errors_fits_and_is_readable(self, name, width, scheme):
+    page = self.open(name, width=width, color_scheme=scheme)
+    self.assert_readable(page, width)
+
+  @parameterized.parameters((0, 7), (1, 12), (2, 18))
+  def test_pictures_are_lazy_load_and_have_texts(self, run, at_least):
+    page = self.open(f"cases/r{run}/0.html")
+    pictures = page.locator("img")
+    self.assertGreaterEqual(pictures.count(), at_least)
+    found = page.evaluate(
+      "Promise.all([...document.images].map(async (i) => {"
+      " const lazy = i.loading === 'lazy'; i.loading = 'eager';"
+      " await i.decode(); return lazy && i.alt !== '' && i.naturalWidth > 0;"
+      "}))"
+    )
+    self.assertTrue(all(found))
+    self.assertGreater(page.locator("ul.legend li").count(), 4)
+    self.assertEmpty(self.errors)
+
+  def test_frames_of_two_systems_stand_side_by_side(self):
+    page = self.open()
+    block = page.locator("#r0-compare .versus")
+    names = block.locator(".name").all_inner_texts()
+    self.assertEqual(names, [examples.HOSTILE[0], "b"])
+    shown = block.locator("img")
+    self.assertEqual(shown.count(), 4)  # two peaks of each system
+    self.assertIn(", of b", shown.nth(1).get_attribute("alt"))
+    sources = [shown.nth(k).get_attribute("src") for k in range(4)]
+    # Rows are worst first: the better system is row 1.
+    self.assertStartsWith(sources[0], "cases/r0/1-")
+    self.assertStartsWith(sources[1], "cases/r0/0-")
+    for source in sources:
+      self.assertTrue((self.output / source).exists())
+    # One system alone has nobody to stand beside.
+    text = page.locator("#r1-compare").inner_text()
+    self.assertIn("a single system", text)
+
+  def test_print_keeps_pictures_within_the_paper(self):
+    for name in ("index.html", "cases/r2/0.html"):
+      page = self.open(name, width=1050)
+      page.emulate_media(media="print")
+      wide = page.evaluate("document.documentElement.scrollWidth")
+      self.assertLessEqual(wide, 1050)
 
 
 if __name__ == "__main__":

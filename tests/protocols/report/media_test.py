@@ -173,7 +173,7 @@ class WindowsTest(absltest.TestCase):
     self.assertEqual(
       [t.text for t in chart.x_ticks], ["0-1.25 s", "1.25-2.5 s"]
     )
-    self.assertEqual(chart.y_ticks[-1].text, "1e+02")
+    self.assertEqual(chart.y_ticks[-1].text, "100")
 
   def test_rises_gaps_and_small_falls_are_no_drops(self):
     tier = {"details": {"bounds": [[0, 1], [1, 2], [2, 3]], "curves": {}}}
