@@ -51,6 +51,9 @@ class Constants:
   sensor_points: bool = True  # 15.13: native sensor depth of ScanNet++
   sparse_return_region: bool = True  # 15.14: forward-mapped valid pixels
 
+  # 2.3, 2.7: the estimator's principal points, half a pixel off as indices.
+  raw_centres: bool = True
+
   # A recovered camera that stays where it is: self-consistency and persistence
   # have no meaning then, although their formulas give full marks. Ours; the
   # released code scores it.
@@ -155,6 +158,7 @@ PAPER = Constants(
   pooled_cloud_median=True,
   mean_of_measured_anchors=True,
   container_clock=False,
+  raw_centres=False,
   refuse_static=True,
   mean_of_measured_pairs=True,
   direct_by_case_counts=True,

@@ -25,7 +25,7 @@ from protocols.orbia import schedules
 from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, Constants
 from protocols.orbia.dataset import INPUT_EVENT, QUERY_EVENT, PublicCase
 from protocols.orbia.geometry import feature_frames
-from protocols.orbia.views import Views, scale_intrinsics
+from protocols.orbia.views import CENTRE, Views, scale_intrinsics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,13 +250,15 @@ def check_frame_count(name: str, frame_count: int, case: PublicCase) -> None:
 
 
 def views_of(
-  geometry: observation.Geometry, frames: NDArray[np.int64]
+  geometry: observation.Geometry, frames: NDArray[np.int64], *, c: Constants
 ) -> Views:
   """Recovered geometry of some frames as `Views`, absent frames NaN.
 
   Args:
     geometry: recovered geometry.
     frames: increasing frame numbers.
+    c: constants; `raw_centres` moves the principal points back to where the
+      estimator has them.
   """
   stored = geometry.frame_indices.astype(np.int64)
   rows = np.searchsorted(stored, frames)
@@ -271,6 +273,8 @@ def views_of(
   poses[has] = geometry.c2w[rows[has]]
   intrinsics = np.tile(np.eye(3, dtype=np.float32), (count, 1, 1))
   intrinsics[has] = geometry.intrinsics[rows[has]]
+  if c.raw_centres:
+    intrinsics[has, :2, 2] += CENTRE
   # Poses relative to the first sampled frame: float32 keeps its digits near
   # the origin.
   origin = np.linalg.inv(geometry.c2w[0])
@@ -312,13 +316,15 @@ def read_geometry_folder(
       )
     depth.append(np.where(values > 0, values, np.nan))
   stack = np.stack(depth)
+  intrinsics = scale_intrinsics(
+    arrays["intrinsics"].astype(np.float32),
+    from_size=video_size,
+    to_size=stack.shape[1:],
+  )
+  intrinsics[:, :2, 2] -= CENTRE
   return observation.Geometry(
     depth=stack,
-    intrinsics=scale_intrinsics(
-      arrays["intrinsics"].astype(np.float32),
-      from_size=video_size,
-      to_size=stack.shape[1:],
-    ),
+    intrinsics=intrinsics,
     c2w=arrays["poses_c2w"],
     frame_indices=arrays["frame_indices"],
     video_size=video_size,

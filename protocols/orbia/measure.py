@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from perception import video
+from perception import observation, video
 from protocols.common.records import DEGENERATE, FAILED, MISSING, OK
 from protocols.orbia import (
   checkpoints,
@@ -43,7 +43,7 @@ from protocols.orbia.dataset import (
 )
 from protocols.orbia.generated import Generated, case_plan, views_of
 from protocols.orbia.perceive import Perception
-from protocols.orbia.views import Views, scale_intrinsics
+from protocols.orbia.views import Views
 
 Floats = NDArray[np.float64]
 Values = dict[str, float | None]
@@ -158,7 +158,8 @@ class _Case:
   def views(self) -> Views:
     found = self.generated.geometry
     assert found is not None
-    return views_of(found, geometry.plan_frames(self.groups, self.pairs))
+    frames = geometry.plan_frames(self.groups, self.pairs)
+    return views_of(found, frames, c=self.c)
 
   @functools.cached_property
   def items(self) -> geometry.ItemMeasures:
@@ -504,9 +505,9 @@ class _Case:
     pictures, covered = renderer.render(
       clip,
       context,
-      intrinsics=scale_intrinsics(
+      intrinsics=observation.rescale_intrinsics(
         found.intrinsics[rows[1]],
-        from_size=found.depth_size,
+        from_size=found.full_size,
         to_size=(side, side),
       ),
       c2w=found.c2w[rows[1]],

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recovered geometry of the frames of one video, as arrays on one canvas.
 
-Intrinsics stay in the protocol's convention: array indices are coordinates,
-and they scale with the image without a half-pixel shift (specification, 2.3
-and 2.7). Depth is camera-axis Z, NaN = invalid; poses are camera-to-world with
-OpenCV axes.
+Array indices are coordinates (specification, 2.3). The released code takes the
+estimator's intrinsics for that although their pixel centres lie at +0.5, and
+scales them without a half-pixel shift (2.7). Depth is camera-axis Z, NaN =
+invalid; poses are camera-to-world with OpenCV axes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+CENTRE = 0.5  # of a pixel, in the estimator's coordinates
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
