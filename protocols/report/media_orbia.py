@@ -47,7 +47,7 @@ def gather(
     wanted |= {*fall.shown, *(f for pair in fall.pairs for f in pair)}
   notes = list(found.notes)
   try:
-    frames = found.frames(wanted)
+    frames = dict(found.stream(wanted))
   except InputError as error:
     frames = {}
     notes.append(str(error))

@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from perception import cache, observation, video
+from perception import cache, decoding, observation, video
 from perception.errors import InputError
 from protocols.common.records import Record
 from protocols.orbia import constants, dataset, generated, schedules
@@ -31,37 +32,48 @@ class Material:
   """What can be reached of a video.
 
   Attributes:
-    opened: the video, whose frames are decoded when they are asked for.
+    path: the video file or folder of pictures; None without one.
+    count: its frames.
+    fps: its rate; a folder of pictures has the request's.
+    size: (H, W) of its frames.
     case: its case of the data set, or None.
     requested: [N, 4, 4] requested poses relative to the first, or None.
     geometry: recovered geometry, or None.
     notes: what is absent and why.
   """
 
-  opened: video.Video | None = None
+  path: pathlib.Path | None = None
+  count: int = 0
+  fps: float = constants.RELEASED.fps
+  size: tuple[int, int] = (0, 0)
   case: PublicCase | None = None
   requested: np.ndarray | None = None
   geometry: observation.Geometry | None = None
   notes: tuple[str, ...] = ()
 
-  @property
-  def count(self) -> int:
-    """Frames of the video."""
-    return 0 if self.opened is None else len(self.opened)
+  def stream(self, numbers: Iterable[int]) -> Iterator[tuple[int, np.ndarray]]:
+    """Frames by number in one pass; those outside the video are left out.
 
-  @property
-  def fps(self) -> float:
-    """Rate of the video; a folder of pictures has the request's."""
-    own = 0.0 if self.opened is None else float(self.opened.fps)
-    return own or constants.RELEASED.fps
+    The pass ends with the last frame asked for.
 
-  def frames(self, numbers: Iterable[int]) -> dict[int, np.ndarray]:
-    """Pictures of frames by number; those outside the video are left out."""
-    if self.opened is None:
-      return {}
-    rows = np.unique([n for n in numbers if 0 <= n < self.count]).astype(int)
-    part = self.opened.select(rows)
-    return dict(zip(rows.tolist(), part, strict=True)) if rows.size else {}
+    Raises:
+      InputError: if the video cannot be decoded so far.
+    """
+    wanted = sorted({int(n) for n in numbers if 0 <= n < self.count})
+    if self.path is None or not wanted:
+      return
+    if self.path.is_dir():
+      yield from zip(
+        wanted, video.open_video(self.path).select(wanted), strict=True
+      )
+      return
+    left = set(wanted)
+    pixels = decoding.decode(self.path, decoding.Timeline(), pixels=True)
+    for number, image in enumerate(pixels):
+      if number in left and image is not None:
+        yield number, image
+      if number == wanted[-1]:
+        return
 
 
 def load(run: Run, record: Record) -> Material:
@@ -85,13 +97,29 @@ def load(run: Run, record: Record) -> Material:
   try:
     if case is not None:
       found = dataclasses.replace(found, requested=_from_first(case.poses()))
-    opened = video.open_video(path)
-    found = dataclasses.replace(found, opened=opened)
+    found = dataclasses.replace(found, path=path, **_header(path, case))
     geometry = _geometry(run, record, found, path, notes)
     found = dataclasses.replace(found, geometry=geometry)
   except InputError as error:
     notes.append(str(error))
   return dataclasses.replace(found, notes=tuple(notes))
+
+
+def _header(path: pathlib.Path, case: PublicCase | None) -> dict[str, Any]:
+  """Count, rate and size of a video.
+
+  A video that was scored has the frames of its case, so that its first frame
+  is enough; otherwise all are counted.
+  """
+  if case is None or path.is_dir():
+    opened = video.open_video(path)
+    count, fps, size = len(opened), opened.fps, opened.size
+  else:
+    timeline = decoding.Timeline()
+    next(decoding.decode(path, timeline, pixels=False))
+    count, fps, size = case.frame_count, timeline.fps, timeline.size
+  rate = float(fps) or constants.RELEASED.fps
+  return {"count": count, "fps": rate, "size": size}
 
 
 def trajectories(found: Material, record: Record) -> dict[str, np.ndarray]:
@@ -156,13 +184,12 @@ def _geometry(
   notes: list[str],
 ) -> observation.Geometry | None:
   """Geometry beside a video in one of the two recorded forms, or cached."""
-  assert found.opened is not None
   own = path.with_suffix(".geometry.npz")
   folder = path.with_suffix(".geometry")
   if own.exists():
     return observation.Geometry.load(own)
   if folder.is_dir():
-    return generated.read_geometry_folder(folder, video_size=found.opened.size)
+    return generated.read_geometry_folder(folder, video_size=found.size)
   kept = _kept(run, record, found)
   if kept is not None:
     return observation.Geometry.load(kept)
@@ -174,13 +201,14 @@ def _kept(run: Run, record: Record, found: Material) -> pathlib.Path | None:
   """What a backend recovered, from a pass over the plan or over all frames."""
   folder = places.cache(run)
   backend = record.provenance.get("geometry_backend")
-  if folder is None or not backend or found.opened is None:
+  if folder is None or not backend or found.path is None:
     return None
-  passes = [found.opened]
+  opened = video.open_video(found.path)
+  passes = [opened]
   if found.case is not None:
     c = constants.constants(record.variant)
     plan = generated.case_plan(found.case, c=c)
-    passes.insert(0, found.opened.select(plan[plan < found.count]))
+    passes.insert(0, opened.select(plan[plan < found.count]))
   for frames in passes:
     wanted = {"backend": backend, "source_sha256": cache.source_digest(frames)}
     file, _ = cached.find(folder, "geometry", wanted)

@@ -236,15 +236,11 @@ def _orbia(
         geometry.intrinsics[row],
         geometry.depth[row] * orbia_video.unit_scale(record),
       )
-  if found.opened is not None:
-    rows = np.arange(found.count)
-    if geometry is not None:
-      rows = geometry.frame_indices[geometry.frame_indices < found.count]
-    pictures = found.opened.select(rows)
-    for at, picture in zip(rows.tolist(), pictures, strict=True):
-      log.at(FRAME, at)
-      log.picture("image/frame", picture)
-  return found.opened is not None or geometry is not None
+  rows = np.arange(found.count) if geometry is None else geometry.frame_indices
+  for at, picture in found.stream(rows):
+    log.at(FRAME, at)
+    log.picture("image/frame", picture)
+  return found.path is not None
 
 
 def _egogeneval(
