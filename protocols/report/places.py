@@ -1,6 +1,6 @@
 # Copyright 2026 The worldgauge Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the inputs of a run lie: data set, cache, evaluation frames.
+"""Where the inputs of a run lie: arrays, data set, cache, evaluation frames.
 
 In order: what the command line of the report names (`--data`), what the run
 itself was given (its resolved flags in `run.json`), and the usual places in
@@ -9,11 +9,14 @@ and around the files that its records name. Nothing is searched beyond these.
 
 from __future__ import annotations
 
+import functools
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from perception.errors import InputError
 from protocols.report.sources import Run
 
+Key = tuple[str, str]
 BUILT = "built"  # where a run with a built-in source keeps its data set
 _MANIFEST = "manifest.json"
 _FRAMES = "eval_frames.jsonl"
@@ -42,6 +45,35 @@ def cache(run: Run) -> pathlib.Path | None:
   named = _flag(run, "cache")
   places = [*run.data, *([named] if named else [])]
   return next((p for p in places if any(p.glob("??/*.npz"))), None)
+
+
+def observations(run: Run) -> Mapping[Key, Mapping[str, pathlib.Path]]:
+  """A PDI run's own arrays, by (system, case) and role.
+
+  They are the ones that its list or its folder of observations names; empty
+  where it was given neither, or they cannot be read.
+  """
+  listed, folder = _flag(run, "list"), _flag(run, "observations")
+  if run.protocol != "pdi" or not (listed or folder):
+    return {}
+  return _observations(listed, folder)
+
+
+@functools.lru_cache(maxsize=4)
+def _observations(
+  listed: pathlib.Path | None, folder: pathlib.Path | None
+) -> Mapping[Key, Mapping[str, pathlib.Path]]:
+  from protocols.pdi import cases
+
+  try:
+    if listed is not None:
+      found = cases.from_list(listed)
+    else:
+      assert folder is not None
+      found = cases.from_observations(folder)
+  except InputError:
+    return {}
+  return {(case.system, case.case_id): case.observations for case in found}
 
 
 def dataset(run: Run, video: pathlib.Path) -> pathlib.Path | None:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A clip with what the perception stage saw in it, from files on disk.
 
-The clip comes from the record's provenance or from the run's own folder;
-masks, tracks and geometry from `.npz` files beside the clip, or else from the
-run's cache. Whatever cannot be reached is left out, and a note says so.
+The clip comes from the record's provenance or from the run's own folder.
+Masks, tracks and geometry come from the run's own `.npz` files or those beside
+the clip, from a recorded sequence, or from the run's cache. Whatever cannot be
+reached is left out, and a note says so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import contextlib
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,15 +72,16 @@ def load(run: Run, record: Record) -> Seen:
   notes: list[str] = []
   clip: video.Clip | None = None
   try:
-    clip = read(path)
+    clip = _windowed(read(path), run)
   except InputError as error:
     notes.append(f"the clip cannot be read: {error}")
-  folder = path.parent if path.is_file() else path
-  fixed = any((folder / f"{role}.npz").exists() for role in _KINDS)
+  files = _files(path, run, record)
   found: dict[str, Any] = {
-    role: _array(role, folder, run, record, notes) for role in _KINDS
+    role: _array(role, files, path, run, record, notes) for role in _KINDS
   }
   fps = float(record.provenance.get("fps") or 0.0)
+  # Recordings and ready arrays fix the frames; only raw clips are resampled.
+  fixed = bool(files) or (path.is_dir() and found["geometry"] is not None)
   if clip is not None and not fixed and fps and rows not in (None, len(clip)):
     clip = _resampled(clip, fps=fps, rows=rows or 0)
   return _aligned(clip, found, rows, notes)
@@ -116,32 +118,43 @@ _KINDS: dict[str, type[observation.Record]] = {
 }
 
 
+def _files(
+  path: pathlib.Path, run: Run, record: Record
+) -> dict[str, pathlib.Path]:
+  """Ready arrays of a case: named by the run's input, or beside the clip."""
+  folder = path.parent if path.is_file() else path
+  beside = {role: folder / f"{role}.npz" for role in _KINDS}
+  named = places.observations(run).get(record.key, {})
+  return {
+    role: file for role, file in {**beside, **named}.items() if file.exists()
+  }
+
+
 def _array(
   role: str,
-  folder: pathlib.Path,
+  files: Mapping[str, pathlib.Path],
+  path: pathlib.Path,
   run: Run,
   record: Record,
   notes: list[str],
 ) -> observation.Record | None:
-  """Arrays beside the clip or in the cache; why not goes into `notes`."""
-  file: pathlib.Path | None = folder / f"{role}.npz"
-  assert file is not None
-  if not file.exists():
-    used = (record.provenance.get("backends") or {}).get(role)
-    cache = places.cache(run)
-    why = f"no {role} beside the clip"
-    file = None
-    if cache is not None and used:
-      file, missing = cached.find(cache, role, used)
-      why = missing
-    if file is None:
-      notes.append(why)
-      return None
+  """Ready, recorded or cached arrays; why there are none goes into `notes`."""
+  used = (record.provenance.get("backends") or {}).get(role) or {}
   try:
-    return _KINDS[role].load(file)
+    if role in files:
+      return _KINDS[role].load(files[role])
+    if role == "geometry" and used.get("backend") == "recorded":
+      return recorded.open_rgbd(path).geometry()
+    missing = f"no {role} beside the clip"
+    folder = places.cache(run)
+    if folder is not None and used:
+      file, missing = cached.find(folder, role, used)
+      if file is not None:
+        return _KINDS[role].load(file)
+    notes.append(missing)
   except InputError as error:
     notes.append(f"{role}: {error}")
-    return None
+  return None
 
 
 def shots(seen: Seen, events: Sequence[tuple[int, str]]) -> list[Shot]:
@@ -206,6 +219,13 @@ def read(path: pathlib.Path) -> video.Clip:
     with contextlib.suppress(InputError):
       return recorded.open_rgbd(path).clip()
   return video.read_clip(path, max_bytes=_MAX_BYTES)
+
+
+def _windowed(clip: video.Clip, run: Run) -> video.Clip:
+  """The rows that the run was told to use."""
+  settings = run.settings.get("settings") or {}
+  window = (settings.get("perception") or {}).get("window")
+  return clip.select(slice(*window)) if window else clip
 
 
 def _resampled(clip: video.Clip, *, fps: float, rows: int) -> video.Clip:

@@ -80,6 +80,7 @@ def write_pdi_run(
   *,
   allow_partial: bool = True,
   flags: Mapping[str, Any] | None = None,
+  window: Sequence[int] | None = None,
 ) -> None:
   """Writes `records.jsonl`, `scores.json` and `run.json`."""
   # A few hundred resamples are enough for a picture.
@@ -115,7 +116,10 @@ def write_pdi_run(
     {
       "protocol": "pdi",
       "variant": "paper",
-      "settings": {"constants": dataclasses.asdict(constants)},
+      "settings": {
+        "constants": dataclasses.asdict(constants),
+        "perception": {"window": window},
+      },
       "flags": flags or {},
       "environment": {"git_commit": "abc1234"},
     },

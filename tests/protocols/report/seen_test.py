@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of PDI cases: what is found beside a clip or in a cache."""
 
+import json
 import pathlib
 import unittest.mock
 
@@ -12,6 +13,7 @@ from perception import cache, observation, roles, video
 from protocols.report import case_view, cases, media, seen, sources, write
 from protocols.report.case_pages import PageOptions
 from tests.protocols.report import examples
+from tests.shared_files import shared
 
 
 class BesideTest(absltest.TestCase):
@@ -112,6 +114,53 @@ class BesideTest(absltest.TestCase):
     record = examples.pdi_record("a", "1", pdi=0.3, source="/gone/clip.mp4")
     found = media.gather(self._run(record), record, ())
     self.assertIn("/gone/clip.mp4 is not here", found.note)
+
+  def test_arrays_that_the_runs_list_names_are_found(self):
+    elsewhere = self.root / "arrays"
+    elsewhere.mkdir()
+    for name in ("masks", "geometry"):
+      (self.folder / f"{name}.npz").rename(elsewhere / f"my_{name}.npz")
+    line = {
+      "system": "a",
+      "case_id": "1",
+      "video": str(self.folder / "clip.mp4"),
+      "masks": "my_masks.npz",
+      "geometry": "my_geometry.npz",
+    }
+    listed = elsewhere / "list.jsonl"
+    listed.write_text(json.dumps(line) + "\n")
+    record = self._record()
+    for flags, wanted in (({"list": str(listed)}, True), ({}, False)):
+      examples.write_pdi_run(self.root, [record], flags=flags)
+      run = sources.load([self.root])[0][0]
+      found = seen.load(run, record)
+      self.assertEqual(found.masks is not None, wanted)
+      self.assertEqual(found.geometry is not None, wanted)
+
+  def test_only_the_rows_of_the_window_are_shown(self):
+    for name in ("masks", "geometry"):
+      (self.folder / f"{name}.npz").unlink()
+    record = self._record(frames=5)
+    examples.write_pdi_run(self.root, [record], window=[4, 9])
+    run = sources.load([self.root])[0][0]
+    found = seen.load(run, record)
+    self.assertEqual(found.clip.frame_indices.tolist(), [4, 5, 6, 7, 8])
+
+  def test_a_recorded_sequence_brings_its_geometry(self):
+    folder = shared("data/sevenscenes")
+    record = examples.pdi_record(
+      "a",
+      "1",
+      pdi=0.3,
+      source=str(folder),
+      frames=60,
+      backends={"geometry": {"backend": "recorded"}},
+    )
+    run = self._run(record)
+    found = seen.load(run, record)
+    self.assertLen(found.clip, 60)
+    self.assertEqual(found.geometry.unit, "metre")
+    self.assertIn("no masks beside the clip", found.note)
 
 
 class CachedTest(absltest.TestCase):
