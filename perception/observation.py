@@ -411,6 +411,7 @@ class Features(Record):
     image_size: (H, W) that the patch grid divides.
     provenance: source and backend.
     frame_indices: [T] int32 indices of source frames; None becomes 0..T-1.
+    patch_norms: [T, ph, pw] float32 lengths that the tokens had, or None.
   """
 
   patches: np.ndarray
@@ -419,8 +420,9 @@ class Features(Record):
   image_size: tuple[int, int]
   provenance: Provenance
   frame_indices: np.ndarray = None  # type: ignore[assignment]
+  patch_norms: np.ndarray | None = None
 
-  _optional: ClassVar[tuple[str, ...]] = ("frame_indices",)
+  _optional: ClassVar[tuple[str, ...]] = ("frame_indices", "patch_norms")
 
   def __post_init__(self) -> None:
     """Checks every field; see the module docstring."""
@@ -432,6 +434,11 @@ class Features(Record):
     checks.require_unit(patches, "patches")
     self._set("patches", patches)
     frames = patches.shape[0]
+    if self.patch_norms is not None:
+      shape = patches.shape[:3]
+      norms = checks.as_floats(self.patch_norms, "patch_norms", shape)
+      checks.require_finite(norms, "patch_norms")
+      self._set("patch_norms", norms)
     pooled = checks.as_floats(self.pooled, "pooled", (frames, None))
     checks.require_finite(pooled, "pooled")
     self._set("pooled", pooled)
@@ -451,11 +458,13 @@ class Features(Record):
   def select(self, rows: Sequence[int] | np.ndarray) -> Features:
     """The record of some of its frames, in increasing order."""
     index = np.asarray(rows, np.int64)
+    norms = self.patch_norms
     return dataclasses.replace(
       self,
       patches=self.patches[index],
       pooled=self.pooled[index],
       frame_indices=self.frame_indices[index],
+      patch_norms=None if norms is None else norms[index],
     )
 
 

@@ -128,6 +128,7 @@ class _DinoFeatures:
       image_size=self._size,
       frame_indices=frames.frame_indices,
       provenance=self._info.provenance(frames.sha256),
+      patch_norms=norm[..., 0],
     )
 
   def tokens(self, frames: roles.FrameSource) -> tuple[np.ndarray, np.ndarray]:

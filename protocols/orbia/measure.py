@@ -448,8 +448,8 @@ class _Case:
     if masks is None:
       return None
     rows = [int(np.flatnonzero(tracking == frame)[0]) for frame in scoring]
-    frames = np.stack([d.patches for d in self.describe(scoring)])
-    seed = self.perception.describe([target.image])[0].patches
+    frames = np.stack([d.tokens for d in self.describe(scoring)])
+    seed = self.perception.describe([target.image])[0].tokens
     return preservation.identity(seed, frames, seeds, masks[rows], c=self.c)
 
   def _direct(self, i: int, j: int, same: bool) -> persistence.Direct:

@@ -66,10 +66,18 @@ class PerceptionConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Descriptor:
-  """Descriptors of one picture: [256, C] patches and a [C'] whole."""
+  """Descriptors of one picture.
+
+  Attributes:
+    patches: [256, C] of unit norm.
+    pooled: [C'] of the whole.
+    tokens: [256, C] patches as the backend gave them; the unit ones if it did
+      not say how long they were.
+  """
 
   patches: Floats
   pooled: Floats
+  tokens: Floats
 
 
 class Perception:
@@ -122,11 +130,12 @@ class Perception:
         found=found.patches.shape[1:3],
         expected=f"a {grid} x {grid} grid on {side} x {side} pictures",
       )
-    channels = found.patches.shape[-1]
-    return [
-      Descriptor(patches.reshape(-1, channels), pooled)
-      for patches, pooled in zip(found.patches, found.pooled, strict=True)
-    ]
+    units = found.patches.reshape(len(pictures), grid * grid, -1)
+    tokens = units
+    if found.patch_norms is not None:
+      tokens = units * found.patch_norms.reshape(len(pictures), -1, 1)
+    rows = zip(units, found.pooled, tokens, strict=True)
+    return [Descriptor(*row) for row in rows]
 
   def distance(self, first: Image, second: Image) -> float | None:
     """Perceptual distance of two pictures; None if no backend gives it."""

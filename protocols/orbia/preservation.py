@@ -237,8 +237,9 @@ def identity(
   """Similarity of every anchor between the input and the scoring frames (5.7).
 
   Args:
-    reference_patches: [P, C] patches of the reference image.
-    frame_patches: [F, P, C] patches of the scoring frames.
+    reference_patches: [P, C] patch tokens of the reference image, of the
+      length that the backend gave them.
+    frame_patches: [F, P, C] patch tokens of the scoring frames.
     reference_masks: [R, H, W] bool seed masks at video size.
     frame_masks: [F, R, H, W] bool tracked masks.
     c: constants.

@@ -201,5 +201,21 @@ class RescaleIntrinsicsTest(parameterized.TestCase):
       )
 
 
+class PatchNormsTest(absltest.TestCase):
+  def test_norms_are_optional_kept_and_checked(self):
+    plain = records.features()
+    self.assertIsNone(plain.patch_norms)
+    norms = np.arange(1, 1 + plain.patches[..., 0].size, dtype=np.float32)
+    norms = norms.reshape(plain.patches.shape[:3])
+    found = dataclasses.replace(plain, patch_norms=norms)
+    path = pathlib.Path(self.create_tempdir().full_path) / "features.npz"
+    found.save(path)
+    loaded = observation.Features.load(path)
+    np.testing.assert_array_equal(loaded.patch_norms, norms)
+    np.testing.assert_array_equal(loaded.select([1]).patch_norms, norms[1:])
+    with self.assertRaisesRegex(errors.InputError, "patch_norms"):
+      dataclasses.replace(plain, patch_norms=norms[:1])
+
+
 if __name__ == "__main__":
   absltest.main()

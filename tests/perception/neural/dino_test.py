@@ -66,6 +66,11 @@ class DinoTest(parameterized.TestCase):
     patches, pooled = backend.tokens(clip)
     np.testing.assert_allclose(pooled[0], out[0], atol=1e-5)
     np.testing.assert_allclose(patches[0].reshape(-1, 64), out[5:], atol=1e-5)
+    # A record holds unit patches, and how long they were.
+    found = backend.extract(clip)
+    assert found.patch_norms is not None
+    whole = found.patches * found.patch_norms[..., None]
+    np.testing.assert_allclose(whole, patches, atol=1e-5)
 
   def test_processor_equals_the_models_own(self):
     frame = utils.moving_square(1)[0]
