@@ -89,6 +89,15 @@ def encode(
   return path
 
 
+def write_avi_count(path: pathlib.Path, count: int) -> None:
+  """Changes the frame counts in an AVI's headers (main and stream)."""
+  data = bytearray(path.read_bytes())
+  for name, place in ((b"avih", 16), (b"strh", 32)):
+    start = data.index(name) + 8 + place
+    data[start : start + 4] = count.to_bytes(4, "little")
+  path.write_bytes(data)
+
+
 def encode_sound(path: pathlib.Path) -> pathlib.Path:
   """A file with half a second of silence and no picture."""
   with av.open(str(path), "w") as container:

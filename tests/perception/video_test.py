@@ -35,6 +35,15 @@ class HealthyClipsTest(parameterized.TestCase):
       {"pixel_format": "yuv420p10le"},
     ),
     (
+      "alpha_webm",
+      "a.webm",
+      {
+        "codec": "libvpx-vp9",
+        "pixel_format": "yuva420p",
+        "options": media.VP9_FAST,
+      },
+    ),
+    (
       "sound_outlasts_picture",
       "a.webm",
       {
@@ -70,14 +79,15 @@ class HealthyClipsTest(parameterized.TestCase):
     )
     np.testing.assert_array_equal(video.read_clip(path).frames, frames)
 
-  def test_rotation_is_applied(self):
+  @parameterized.parameters((90, (64, 32)), (180, (32, 64)), (270, (64, 32)))
+  def test_rotation_is_applied(self, rotation, size):
     frames = media.numbered_frames(3, 32, 64)
     frames[:, :16, :8] = 255  # marks the top left corner
-    path = media.encode(self.folder / "a.mp4", frames, rotation=90)
+    path = media.encode(self.folder / "a.mp4", frames, rotation=rotation)
     clip = video.read_clip(path)
-    self.assertEqual(clip.size, (64, 32))
-    self.assertEqual(video.open_video(path).size, (64, 32))
-    expected = np.rot90(frames, 1, axes=(1, 2))
+    self.assertEqual(clip.size, size)
+    self.assertEqual(video.open_video(path).size, size)
+    expected = np.rot90(frames, rotation // 90, axes=(1, 2))
     error = np.abs(clip.frames.astype(int) - expected)
     self.assertLess(float(error.mean()), 6.0)
 
@@ -88,6 +98,16 @@ class HealthyClipsTest(parameterized.TestCase):
     clip = video.read_clip(path)
     self.assertEqual(media.read_numbers(clip.frames), list(range(8)))
     np.testing.assert_allclose(clip.timestamps, ticks / 1000, atol=1e-9)
+
+  @parameterized.parameters(5, 0, 41)
+  def test_a_wrong_count_in_the_header_is_only_a_hint(self, count):
+    frames = media.numbered_frames(40, 64, 96)
+    path = media.encode(self.folder / "a.avi", frames, codec="mpeg4", rate=25)
+    media.write_avi_count(path, count)
+    for clip in (video.read_clip(path), video.open_video(path)):
+      self.assertEqual(
+        media.read_numbers(np.stack(list(clip))), list(range(40))
+      )
 
   def test_one_frame(self):
     path = media.encode(self.folder / "a.mp4", media.numbered_frames(1, 32, 64))
@@ -199,6 +219,12 @@ class DamagedClipsTest(parameterized.TestCase):
       "a.webm", share, codec="libvpx-vp9", options=media.VP9_FAST
     )
     self.assert_refused(path, "duration", "cut off")
+
+  def test_a_header_that_promises_far_more_frames(self):
+    frames = media.numbered_frames(40, 64, 96)
+    path = media.encode(self.folder / "a.avi", frames, codec="mpeg4", rate=25)
+    media.write_avi_count(path, 400)
+    self.assert_refused(path, "duration", "40 frames", "cut off")
 
   def test_damaged_middle(self):
     """Random bytes where a frame's data begins.
