@@ -86,11 +86,9 @@ def load(run: Run, record: Record) -> Material:
   Returns:
     What could be read.
   """
-  source = str(record.provenance.get("source") or "")
-  path = places.locate(source, run)
+  path, why = places.source(run, record)
   if path is None:
-    stated = f"{source} is not here" if source else "the record names no video"
-    return Material(notes=(f"no frames are shown: {stated}",))
+    return Material(notes=(f"no frames are shown: {why}",))
   notes: list[str] = []
   case = _case(run, record, path, notes)
   found = Material(case=case)

@@ -9,12 +9,18 @@ and around the files that its records name. Nothing is searched beyond these.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pathlib
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from perception.errors import InputError
+from protocols.common.records import Record
 from protocols.report.sources import Run
+
+if TYPE_CHECKING:
+  from protocols.pdi.cases import PdiCase
 
 Key = tuple[str, str]
 BUILT = "built"  # where a run with a built-in source keeps its data set
@@ -47,33 +53,72 @@ def cache(run: Run) -> pathlib.Path | None:
   return next((p for p in places if any(p.glob("??/*.npz"))), None)
 
 
-def observations(run: Run) -> Mapping[Key, Mapping[str, pathlib.Path]]:
-  """A PDI run's own arrays, by (system, case) and role.
+def source(run: Run, record: Record) -> tuple[pathlib.Path | None, str]:
+  """The clip, video or recording of a record.
 
-  They are the ones that its list or its folder of observations names; empty
-  where it was given neither, or they cannot be read.
+  A record of a case that failed names none; its place then follows from what
+  the run was given.
+
+  Returns:
+    (path, empty), or (None, why not).
   """
-  listed, folder = _flag(run, "list"), _flag(run, "observations")
-  if run.protocol != "pdi" or not (listed or folder):
+  stated = str(record.provenance.get("source") or "")
+  path = locate(stated, run)
+  if path is None and not stated:
+    path = next((p for p in _expected(run, record) if p.exists()), None)
+  if path is not None:
+    return path, ""
+  return None, (
+    f"{stated} is not here" if stated else "the record names no clip"
+  )
+
+
+def observations(run: Run, record: Record) -> Mapping[str, pathlib.Path]:
+  """A PDI case's own arrays by role, as the run's input names them."""
+  case = _pdi_cases(run).get(record.key)
+  return {} if case is None else case.observations
+
+
+def _expected(run: Run, record: Record) -> list[pathlib.Path]:
+  if run.protocol == "orbia":
+    named = _flag(run, "orbia_videos")
+    roots = [*([named] if named else []), run.folder / BUILT / "videos"]
+    name = f"{record.case_id}.mp4"
+    return [
+      path
+      for root in roots
+      for path in (root / record.system / name, root / name)
+    ]
+  case = _pdi_cases(run).get(record.key)
+  paths = [] if case is None else [case.video, case.rgbd]
+  return [path for path in paths if path is not None]
+
+
+def _pdi_cases(run: Run) -> Mapping[Key, PdiCase]:
+  """Cases of a PDI run by (system, case); empty where they cannot be read."""
+  if run.protocol != "pdi":
     return {}
-  return _observations(listed, folder)
+  names = ("list", "clips", "observations")
+  return _read_cases(*(_flag(run, name) for name in names))
 
 
 @functools.lru_cache(maxsize=4)
-def _observations(
-  listed: pathlib.Path | None, folder: pathlib.Path | None
-) -> Mapping[Key, Mapping[str, pathlib.Path]]:
+def _read_cases(
+  listed: pathlib.Path | None,
+  clips: pathlib.Path | None,
+  folder: pathlib.Path | None,
+) -> Mapping[Key, PdiCase]:
   from protocols.pdi import cases
 
-  try:
+  found: list[PdiCase] = []
+  with contextlib.suppress(InputError):
     if listed is not None:
       found = cases.from_list(listed)
-    else:
-      assert folder is not None
+    elif clips is not None:
+      found = cases.from_clips(clips, object_box=None)
+    elif folder is not None:
       found = cases.from_observations(folder)
-  except InputError:
-    return {}
-  return {(case.system, case.case_id): case.observations for case in found}
+  return {(case.system, case.case_id): case for case in found}
 
 
 def dataset(run: Run, video: pathlib.Path) -> pathlib.Path | None:

@@ -62,11 +62,9 @@ def load(run: Run, record: Record) -> Seen:
   Returns:
     What could be read.
   """
-  source = str(record.provenance.get("source") or "")
-  path = places.locate(source, run)
+  path, why = places.source(run, record)
   if path is None:
-    stated = f"{source} is not here" if source else "the record names no clip"
-    return Seen(note=f"no frames are shown: {stated}")
+    return Seen(note=f"no frames are shown: {why}")
   counted = record.coverage.get("frames")
   rows = None if counted is None else int(counted)
   notes: list[str] = []
@@ -124,7 +122,7 @@ def _files(
   """Ready arrays of a case: named by the run's input, or beside the clip."""
   folder = path.parent if path.is_file() else path
   beside = {role: folder / f"{role}.npz" for role in _KINDS}
-  named = places.observations(run).get(record.key, {})
+  named = places.observations(run, record)
   return {
     role: file for role, file in {**beside, **named}.items() if file.exists()
   }

@@ -111,6 +111,12 @@ class OrbiaTest(absltest.TestCase):
     record = worlds.orbia_record("/gone/tiny.mp4")
     found = media.gather(self._run(record), record, ())
     self.assertIn("/gone/tiny.mp4 is not here", found.note)
+    failed = dataclasses.replace(
+      self.record, provenance={}, status="failed", reason="x"
+    )
+    self.assertIn("names no clip", media.gather(self._run(), failed, ()).note)
+    run = self._run(flags={"orbia_videos": str(self.video.parents[1])})
+    self.assertEmpty(media.gather(run, failed, ()).note)
     self.video.write_bytes(b"nothing")
     found = media.gather(self._run(), self.record, ())
     self.assertIn("tiny.mp4", found.note)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of PDI cases: what is found beside a clip or in a cache."""
 
+import dataclasses
 import json
 import pathlib
 import unittest.mock
@@ -136,6 +137,27 @@ class BesideTest(absltest.TestCase):
       found = seen.load(run, record)
       self.assertEqual(found.masks is not None, wanted)
       self.assertEqual(found.geometry is not None, wanted)
+
+  def test_a_case_that_failed_is_found_by_what_the_run_was_given(self):
+    clips = self.root / "clips" / "a"
+    clips.mkdir(parents=True)
+    (self.folder / "clip.mp4").rename(clips / "1.mp4")
+    record = dataclasses.replace(
+      examples.pdi_record("a", "1", pdi=None, status="failed", reason="x"),
+      provenance={},
+      coverage={},
+    )
+    for flags, wanted in (
+      ({"clips": str(self.root / "clips")}, ["first frame", "last frame"]),
+      ({"clips": "/gone"}, []),
+      ({}, []),
+    ):
+      examples.write_pdi_run(self.root / "run", [record], flags=flags)
+      run = sources.load([self.root / "run"])[0][0]
+      found = self._gathered(run, record)
+      shots = [shot for section in found.sections for shot in section.shots]
+      self.assertEqual([s.caption.split(": ")[1] for s in shots], wanted)
+      self.assertEqual("the record names no clip" in found.note, not wanted)
 
   def test_only_the_rows_of_the_window_are_shown(self):
     for name in ("masks", "geometry"):
