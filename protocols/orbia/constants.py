@@ -5,8 +5,10 @@
 Sections in comments are those of the project's Orbia specification; "15.n" is
 the numbered disagreement between the paper's text and the released code. The
 variant `released` scores as the published tables were scored; `paper` follows
-the text. Disagreements that name no constant (15.6, 15.8) or concern only
-the construction of cases (15.15-15.22, 15.24) have no switch.
+the text. No switch here: 15.6 (a constant of 1e-8 added or used as a floor is
+the same number), 15.8 (the paper names no other SSIM), 15.16 (a direction in
+`shared_surface`), and what concerns published construction tools that are not
+part of this project (15.15, 15.17-15.22, 15.24).
 """
 
 from __future__ import annotations
