@@ -5,6 +5,7 @@
 `from_records` reads what `bin.evaluate` writes for any protocol: every value
 of an `ok` record is a metric of its case (one step), a value of None is
 masked, and records of another status are absent, so that the study notices.
+Orbia's records also give what its tier trees read (`adapters_orbia`).
 `from_evidence` reads EgoGenEval evidence (specs/egogeneval.md section 12.6)
 and scores it per step: metrics `cmg`, `dir`, `gated`, `f1`, `spatial`,
 `integrity`.
@@ -27,7 +28,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
   "scene": ("scene", "scene_id"),
   "source": ("source", "dataset"),
   "subtype": ("subtype", "template", "category"),
-  "protocol": ("protocol",),
+  "protocol": ("protocol", "horizon"),
 }
 
 
@@ -66,7 +67,13 @@ def _record_rows(record: Record, folder: pathlib.Path) -> Iterator[Row]:
     column: next((record.groups[n] for n in names if n in record.groups), "")
     for column, names in _GROUPS.items()
   }
-  for metric, value in record.values.items():
+  values = dict(record.values)
+  if record.protocol == "orbia":
+    # Imports the video readers of the protocol: only where it is needed.
+    from protocols.statistics import adapters_orbia
+
+    values |= adapters_orbia.metrics(record)
+  for metric, value in values.items():
     if value is not None and not math.isfinite(value):
       raise InputError(
         folder,

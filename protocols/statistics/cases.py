@@ -4,7 +4,8 @@
 
 All systems must be scored on the same cases and steps, since every comparison
 is paired. Where they are not, the study is refused, unless it asks for the
-intersection; `notes` then says what was left out.
+intersection (`notes` then says what was left out), or an axis says that every
+system is averaged over its own cases.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from kernels import bootstrap_statistics
 from perception.errors import InputError
 from protocols.statistics import table as tables
-from protocols.statistics.config import Axis, StudyConfig
+from protocols.statistics.config import OVERALL, Axis, StudyConfig
 from protocols.statistics.table import StepTable
 
 
@@ -50,8 +51,13 @@ class CaseTable:
 
   @property
   def masks(self) -> np.ndarray:
-    """[a, c] bool: cases that an axis scores, the same for all systems."""
-    return np.isfinite(self.values).all(axis=1)
+    """[a, c] bool: cases that an axis scores.
+
+    The same for all systems, or the union where each has its own cases.
+    """
+    own = np.array([axis.missing == "own_cases" for axis in self.axes])
+    scored = np.isfinite(self.values)
+    return np.where(own[:, None], scored.any(axis=1), scored.all(axis=1))
 
   def axis_number(self, name: str) -> int:
     """Index of an axis by name."""
@@ -116,15 +122,94 @@ def from_steps(steps: StepTable, study: StudyConfig) -> CaseTable:
     weights=np.stack(weights),
     notes=tuple(notes),
   )
-  for axis, mask in zip(study.axes, result.masks, strict=True):
-    if not mask.any():
+  for axis, mask, scored in zip(
+    study.axes, result.masks, np.isfinite(result.values), strict=True
+  ):
+    without = [
+      name
+      for name, some in zip(
+        steps.systems, (scored & mask).any(axis=1), strict=True
+      )
+      if not some
+    ]
+    if without:
       raise InputError(
         steps.source_name,
         f"axis {axis.name}",
-        found="no scored case",
-        expected="at least one case scored by all systems",
+        found=f"no scored case of {tables.describe(without)}",
+        expected="at least one case of every system",
+        hint='Set "leave_out_unscored": true to leave such axes out.',
       )
   return result
+
+
+def scored_part(
+  steps: StepTable, study: StudyConfig
+) -> tuple[StudyConfig, list[str]]:
+  """The study without what some system has no case for.
+
+  Args:
+    steps: the pivoted table.
+    study: the study, with `leave_out_unscored`.
+
+  Returns:
+    The study without axes of which a system has no value, without scores that
+    need them, and a note that names both.
+
+  Raises:
+    InputError: if nothing is left.
+  """
+  number = {name: i for i, name in enumerate(steps.systems)}
+  rows = [number[name] for name in study.systems or steps.systems]
+
+  def scored(axis: Axis) -> bool:
+    wanted = (*axis.metrics, *((axis.denominator,) * bool(axis.denominator)))
+    return all(
+      metric in steps.values
+      and bool(np.isfinite(steps.values[metric][rows]).any(axis=1).all())
+      for metric in wanted
+    )
+
+  axes = tuple(axis for axis in study.axes if scored(axis))
+  kept = {axis.name for axis in axes}
+  scores = []
+  for score in study.scores:
+    parts = tuple(part for part in score.of if part in kept)
+    if parts and (score.needs == "any" or parts == score.of):
+      scores.append(dataclasses.replace(score, of=parts))
+      kept.add(score.name)
+  lost = [name for name in study.names if name not in kept]
+  if not axes:
+    raise InputError(
+      steps.source_name,
+      "axes",
+      found="none that every system has a case for",
+      expected="at least one",
+    )
+  whole = set(study.overall) <= kept
+  options = dict(study.options)
+  if not whole:
+    # Never another score in the place of the one that was meant.
+    options.setdefault("target", OVERALL)
+  if "targets" in options:
+    options["targets"] = [
+      name
+      for name in options["targets"]
+      if name in kept or (name == OVERALL and whole)
+    ]
+  notes = []
+  if lost:
+    lost += [OVERALL] * (bool(study.overall) and not whole)
+    notes.append(
+      "left out, because some system has no case for them: " + ", ".join(lost)
+    )
+  return dataclasses.replace(
+    study,
+    axes=axes,
+    scores=tuple(scores),
+    overall=study.overall if whole else {},
+    options=options,
+  ), notes
 
 
 def _select(steps: StepTable, study: StudyConfig) -> StepTable:
@@ -180,7 +265,15 @@ def _common_steps(
 ) -> tuple[StepTable, list[str]]:
   """Refuses or intersects systems that were scored on different steps."""
   common = np.ones(steps.case_of_step.shape, bool)
+  paired = {
+    metric
+    for axis in study.axes
+    if axis.missing == "refuse"
+    for metric in (*axis.metrics, axis.denominator)
+  }
   for metric, values in steps.values.items():
+    if metric not in paired:
+      continue
     present = steps.present[metric]
     # A row that is absent for all systems belongs to another metric's steps.
     absent = ~present.all(axis=0) & present.any(axis=0)

@@ -13,6 +13,8 @@ Example:
 
 Unknown fields are refused, so that a misspelt option cannot be ignored.
 `options` holds what only one kind of study needs; that study checks it.
+`"base": "NAME"` takes the fields that are not given from another of our
+studies; those whose name begins with `_` are bases only.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ STRATA = ("none", "subtype", "source", "protocol")
 DRAWS = ("shared", "independent")
 DTYPES = ("float32", "float64")
 POLICIES = ("drop", "renormalise", "refuse")
+MISSING = ("refuse", "own_cases")
+OVERALL = "overall"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Axis:
     quantile: for `quantile`.
     denominator: metric below the line, for `ratio`.
     lower_is_better: direction, for rankings.
+    missing: a case that some systems lack is an error (`refuse`), or every
+      system is averaged over its own cases (`own_cases`).
   """
 
   name: str
@@ -57,6 +63,24 @@ class Axis:
   quantile: float = 0.5
   denominator: str = ""
   lower_is_better: bool = False
+  missing: str = "refuse"
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+  """A score made of axes and earlier scores, after these were averaged.
+
+  Attributes:
+    name: name of the score.
+    of: what it is made of.
+    weights: their weights; empty for the plain mean.
+    needs: `all` of them, or `any`: the mean of those that are scored.
+  """
+
+  name: str
+  of: tuple[str, ...]
+  weights: tuple[float, ...] = ()
+  needs: str = "all"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +109,9 @@ class StudyConfig:
   Attributes:
     study: kind, a key of `studies.KINDS`.
     axes: scores to form.
-    overall: weight of each axis in the overall score; empty for none.
+    scores: scores made of axes, in order.
+    overall: weight of each axis or score in the overall score; empty for
+      none.
     resampling: how replicates are drawn.
     replicates: number of replicates.
     seed: seed of the draws.
@@ -95,11 +121,14 @@ class StudyConfig:
     systems: systems to use, in order; empty for all.
     protocols: protocols to use; empty for all.
     intersect: use the common cases when systems differ, and say so.
+    leave_out_unscored: leave out axes that some system has no case for, and
+      the scores that need them, and say so; otherwise that is an error.
     options: what only this kind of study needs.
   """
 
   study: str
   axes: tuple[Axis, ...] = ()
+  scores: tuple[Score, ...] = ()
   overall: Mapping[str, float] = dataclasses.field(default_factory=dict)
   resampling: Resampling = Resampling()
   replicates: int = 2000
@@ -110,7 +139,14 @@ class StudyConfig:
   systems: tuple[str, ...] = ()
   protocols: tuple[str, ...] = ()
   intersect: bool = False
+  leave_out_unscored: bool = False
   options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+  @property
+  def names(self) -> list[str]:
+    """Names of the axes and of the scores made of them."""
+    axes, scores = (a.name for a in self.axes), (s.name for s in self.scores)
+    return [*axes, *scores]
 
 
 def load(name: str) -> StudyConfig:
@@ -129,12 +165,30 @@ def load(name: str) -> StudyConfig:
         found=name,
         expected=f"a JSON file, or one of {', '.join(builtin())}",
       )
-  return parse(outputs.read_json(path), source=str(path))
+  return parse(_with_base(path), source=str(path))
+
+
+def _with_base(path: pathlib.Path) -> dict[str, Any]:
+  """The fields of a study file, over those of its base."""
+  content = dict(outputs.read_json(path))
+  base = content.pop("base", None)
+  if base is None:
+    return content
+  under = STUDIES_FOLDER / f"{base}.json"
+  if under.parent != STUDIES_FOLDER or under == path or not under.exists():
+    raise InputError(
+      path, "base", found=base, expected="the name of one of our studies"
+    )
+  return {**_with_base(under), **content}
 
 
 def builtin() -> list[str]:
   """Names of the studies that come with the package."""
-  return sorted(path.stem for path in STUDIES_FOLDER.glob("*.json"))
+  return sorted(
+    path.stem
+    for path in STUDIES_FOLDER.glob("*.json")
+    if not path.stem.startswith("_")
+  )
 
 
 def parse(content: Mapping[str, Any], *, source: str) -> StudyConfig:
@@ -149,22 +203,27 @@ def parse(content: Mapping[str, Any], *, source: str) -> StudyConfig:
   """
   values = dict(content)
   values.pop("about", None)
-  axes = tuple(
-    _build(Axis, entry, source, f"axes[{number}]")
-    for number, entry in enumerate(_list(values.pop("axes", []), source))
+  axes, scores = (
+    tuple(
+      _build(kind, entry, source, f"{name}[{number}]")
+      for number, entry in enumerate(_list(values.pop(name, []), source, name))
+    )
+    for name, kind in (("axes", Axis), ("scores", Score))
   )
   resampling = _build(
     Resampling, values.pop("resampling", {}), source, "resampling"
   )
   study = _build(StudyConfig, values, source, "study")
-  study = dataclasses.replace(study, axes=axes, resampling=resampling)
+  study = dataclasses.replace(
+    study, axes=axes, scores=scores, resampling=resampling
+  )
   check(study, source=source)
   return study
 
 
-def _list(value: Any, source: str) -> list[Any]:
+def _list(value: Any, source: str, field: str) -> list[Any]:
   if not isinstance(value, list):
-    raise InputError(source, "axes", found=repr(value), expected="a list")
+    raise InputError(source, field, found=repr(value), expected="a list")
   return value
 
 
@@ -180,7 +239,7 @@ def _build(kind: type[Any], content: Any, source: str, field: str) -> Any:
         found="a field that no version knows",
         expected=f"fields among {', '.join(known)}",
       )
-    wanted = str(known[name].type).split("[")[0]
+    wanted = str(known[name].type)
     if not _has_type(value, wanted):
       raise InputError(
         source, f"{field}.{name}", found=repr(value), expected=wanted
@@ -202,11 +261,13 @@ def _has_type(value: Any, wanted: str) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
   if wanted == "int":
     return isinstance(value, int) and not isinstance(value, bool)
-  if wanted == "tuple":
+  if wanted.startswith("tuple["):
+    inner = wanted.removeprefix("tuple[").split(",")[0]
     return isinstance(value, list | tuple) and all(
-      isinstance(entry, str) for entry in value
+      _has_type(entry, inner) for entry in value
     )
   kinds = {"str": str, "bool": bool, "Mapping": Mapping}
+  wanted = wanted.split("[")[0]
   return isinstance(value, kinds[wanted]) if wanted in kinds else True
 
 
@@ -231,15 +292,25 @@ def check(study: StudyConfig, *, source: str) -> None:
       POLICIES,
     ),
   ]
-  names = [axis.name for axis in study.axes]
-  rules.append(
-    ("axes", names, len(set(names)) == len(names), "different names")
-  )
+  names = study.names
+  different = len({*names, OVERALL}) == len(names) + 1
+  rules.append(("axes, scores", names, different, "different names"))
+  for number, score in enumerate(study.scores, len(study.axes)):
+    strangers = sorted(set(score.of) - set(names[:number]))
+    weights = not score.weights or len(score.weights) == len(score.of)
+    field = f"scores.{score.name}"
+    rules += [
+      (f"{field}.of", score.of, bool(score.of), "some axis"),
+      (f"{field}.of", strangers, not strangers, "axes and earlier scores"),
+      (f"{field}.weights", score.weights, weights, "one for each part"),
+      _one_of(f"{field}.needs", score.needs, ("all", "any")),
+    ]
   for axis in study.axes:
     field = f"axes.{axis.name}"
     is_ratio = axis.statistic == "ratio"
     rules += [
       _one_of(f"{field}.statistic", axis.statistic, STATISTICS),
+      _one_of(f"{field}.missing", axis.missing, MISSING),
       (f"{field}.metrics", axis.metrics, bool(axis.metrics), "some metric"),
       (
         f"{field}.worst_weight",
@@ -256,7 +327,7 @@ def check(study: StudyConfig, *, source: str) -> None:
       ),
     ]
   unknown = sorted(set(study.overall) - set(names))
-  rules.append(("overall", unknown, not unknown, f"axes among {names}"))
+  rules.append(("overall", unknown, not unknown, f"scores among {names}"))
   for field, found, good, expected in rules:
     if not good:
       raise InputError(source, field, found=repr(found), expected=expected)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,9 +19,8 @@ from perception.errors import InputError
 from protocols.common.progress import Progress
 from protocols.statistics import checkpoint, engine, intervals, plan
 from protocols.statistics.cases import CaseTable
-from protocols.statistics.config import StudyConfig
+from protocols.statistics.config import OVERALL, StudyConfig
 
-OVERALL = "overall"
 Estimand = Callable[[np.ndarray], np.ndarray]
 
 
@@ -206,27 +205,31 @@ def contrast(panel: Estimand, weights: np.ndarray) -> Estimand:
   return value
 
 
-def panel(
-  names: Sequence[str], target: str, overall: Mapping[str, float]
-) -> Estimand:
+def panel(names: Sequence[str], target: str, study: StudyConfig) -> Estimand:
   """Estimand: the target score of all systems, [..., s].
 
   Args:
     names: axis names of the scores.
-    target: an axis name, or `overall` for the weighted sum of axes.
-    overall: weight of each axis in the overall score.
+    target: an axis, a score of the study, or `overall`.
+    study: supplies the scores and the weights of the overall score.
   """
-  if target != OVERALL:
+  if target in names:
     axis = list(names).index(target)
     return lambda scores: scores[..., axis, 0, :]
-  weights = np.array([overall.get(name, 0.0) for name in names])
+  if target == OVERALL:
+    parts, weights = tuple(study.overall), tuple(study.overall.values())
+  else:
+    score = next(score for score in study.scores if score.name == target)
+    parts = score.of
+    weights = score.weights or (1.0 / len(parts),) * len(parts)
+  below = [panel(names, part, study) for part in parts]
 
   def weighted(scores: np.ndarray) -> np.ndarray:
-    # One axis after another: no copy of all scores in float64.
+    # One part after another: no copy of all scores in float64.
     return np.asarray(
       sum(
-        w * scores[..., a, 0, :].astype(np.float64)
-        for a, w in enumerate(weights)
+        w * part(scores).astype(np.float64)
+        for w, part in zip(weights, below, strict=True)
         if w
       )
     )
@@ -235,8 +238,23 @@ def panel(
 
 
 def targets(study: StudyConfig) -> list[str]:
-  """Scores that a study reports: its axes, and the overall score if any."""
-  return [axis.name for axis in study.axes] + [OVERALL] * bool(study.overall)
+  """Scores that a study reports: `options.targets`, or all that it forms.
+
+  Raises:
+    InputError: if `options.targets` names no score of the study.
+  """
+  known = _known(study)
+  chosen = list(study.options.get("targets") or known)
+  strangers = [name for name in chosen if name not in known]
+  if strangers:
+    raise InputError(
+      "study", "options.targets", found=strangers, expected=f"some of {known}"
+    )
+  return chosen
+
+
+def _known(study: StudyConfig) -> list[str]:
+  return study.names + [OVERALL] * bool(study.overall)
 
 
 def main_target(study: StudyConfig, source: str) -> tuple[str, float]:
@@ -245,11 +263,14 @@ def main_target(study: StudyConfig, source: str) -> tuple[str, float]:
   Raises:
     InputError: if `options.target` is no score of the study.
   """
-  known = targets(study)
+  known = _known(study)
   name = str(study.options.get("target", known[-1]))
   if name not in known:
     raise InputError(
-      source, "options.target", found=name, expected=f"one of {known}"
+      source,
+      "options.target",
+      found=f"{name}, which this study does not form",
+      expected=f"one of {', '.join(known)}",
     )
   directions = {axis.name: axis.lower_is_better for axis in study.axes}
   return name, -1.0 if directions.get(name, False) else 1.0

@@ -66,7 +66,9 @@ def run(
     raise InputError(
       "study", "axes", found="none", expected="at least one score to form"
     )
-  notes: tuple[str, ...] = ()
+  notes: list[str] = []
+  if study.leave_out_unscored:
+    study, notes = cases.scored_part(steps, study)
   if study.study == "temporal":
     result = studies_temporal.temporal_study(steps, study, runtime)
   elif study.study == "human":
@@ -79,11 +81,11 @@ def run(
     )
   else:
     table = cases.from_steps(steps, study)
-    notes = table.notes
+    notes += table.notes
     result = _on_cases(study, steps, table, runtime)
   return {
     "study": dataclasses.asdict(study),
-    "notes": list(notes),
+    "notes": notes,
     **result,
   }
 

@@ -11,15 +11,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from kernels import ranks
 from perception.errors import InputError
 from protocols.statistics import human, human_panel, intervals, panels, sampling
 from protocols.statistics.cases import CaseTable
-from protocols.statistics.config import Axis, StudyConfig
+from protocols.statistics.config import OVERALL, Axis, StudyConfig
 from protocols.statistics.ratings import Ratings
-from protocols.statistics.sampling import Runtime
+from protocols.statistics.sampling import Runtime, Sampled
 from protocols.statistics.studies_resampled import Result, need_two
 from protocols.statistics.table import StepTable
 
@@ -38,7 +37,8 @@ def correlation_study(
   averaged over systems. Source: specs/egogeneval.md section 7.8,
   specs/orbia.md section 14.2.
   """
-  names = [axis.name for axis in cases.axes]
+  axes = [axis.name for axis in cases.axes]
+  names = sampling.targets(study) if "targets" in study.options else axes
   pairs = study.options.get("pairs") or [
     [a, b] for i, a in enumerate(names) for b in names[i + 1 :]
   ]
@@ -50,33 +50,64 @@ def correlation_study(
       found=level,
       expected="systems or cases",
     )
+  composed: Sampled | None = None
   rows = []
   for number, pair in enumerate(pairs):
-    table = _common_cases(cases, pair)
-    row = {"first": pair[0], "second": pair[1], "cases": len(table.cases)}
-    if level == "cases":
-      rows.append({**row, **_within_systems(table)})
-      continue
-    need_two(table)
-    sampled = sampling.sample(
-      table, study, runtime, label=f"correlation-{number}"
-    )
-    signs = [-1.0 if a.lower_is_better else 1.0 for a in table.axes]
-    point = [signs[a] * sampled.point[a, 0] for a in (0, 1)]
-    drawn = [signs[a] * sampled.replicates[:, a, 0] for a in (0, 1)]
-    rho, tau = panels.correlations(drawn[0], drawn[1])
-    found = human.rank_agreement(point[0], point[1])
+    if level == "systems" and _has_score(pair, study):
+      need_two(cases)
+      if composed is None:
+        composed = sampling.sample(
+          cases, study, runtime, label="correlation-scores"
+        )
+      table, sampled = cases, composed
+    else:
+      table = _common_cases(cases, pair)
+      if level == "cases":
+        row = {"first": pair[0], "second": pair[1], "cases": len(table.cases)}
+        rows.append({**row, **_within_systems(table)})
+        continue
+      need_two(table)
+      sampled = sampling.sample(
+        table, study, runtime, label=f"correlation-{number}"
+      )
     rows.append(
       {
-        **row,
-        "spearman": found.spearman,
-        "kendall_tau_b": found.kendall_tau_b,
-        "exact_p_spearman": found.exact_p_spearman,
-        **_range("spearman", rho, study.level),
-        **_range("kendall_tau_b", tau, study.level),
+        "first": pair[0],
+        "second": pair[1],
+        "cases": len(table.cases),
+        **_across_systems(table, sampled, study, pair),
       }
     )
   return {"rows": rows, "level": level, "systems": list(cases.systems)}
+
+
+def _has_score(pair: Sequence[str], study: StudyConfig) -> bool:
+  """Whether one of the two is made of axes rather than an axis."""
+  formed = {score.name for score in study.scores}
+  formed |= {OVERALL} if study.overall else set()
+  return not formed.isdisjoint(pair)
+
+
+def _across_systems(
+  table: CaseTable, sampled: Sampled, study: StudyConfig, pair: Sequence[str]
+) -> dict[str, Any]:
+  """Correlation of two scores over systems, and its interval."""
+  signs = {a.name: -1.0 if a.lower_is_better else 1.0 for a in table.axes}
+  point, drawn = [], []
+  for name in pair:
+    panel = sampling.panel(sampled.axes, name, study)
+    sign = signs.get(name, 1.0)
+    point.append(sign * panel(sampled.point))
+    drawn.append(sign * sampled.values(panel))
+  rho, tau = panels.correlations(drawn[0], drawn[1])
+  found = human.rank_agreement(point[0], point[1])
+  return {
+    "spearman": found.spearman,
+    "kendall_tau_b": found.kendall_tau_b,
+    "exact_p_spearman": found.exact_p_spearman,
+    **_range("spearman", rho, study.level),
+    **_range("kendall_tau_b", tau, study.level),
+  }
 
 
 def _common_cases(cases: CaseTable, pair: Sequence[str]) -> CaseTable:
@@ -118,13 +149,13 @@ def _within_systems(table: CaseTable) -> dict[str, Any]:
   """Spearman over the cases of each system, and the mean over systems."""
   signs = [-1.0 if a.lower_is_better else 1.0 for a in table.axes]
   with jax.enable_x64(True):
-
-    def one(x: Array, y: Array) -> ranks.Correlation:
-      return ranks.spearman(x, y, jnp.ones_like(x))
-
-    rho = jax.jit(jax.vmap(one))(
-      jnp.asarray(signs[0] * table.values[0]),
-      jnp.asarray(signs[1] * table.values[1]),
+    both = np.isfinite(table.values).all(axis=0)
+    first, second = (
+      jnp.asarray(np.where(both, sign * values, 0.0))
+      for sign, values in zip(signs, table.values, strict=True)
+    )
+    rho = jax.jit(jax.vmap(ranks.spearman))(
+      first, second, jnp.asarray(both, first.dtype)
     )
     each = np.where(rho.defined, rho.value, np.nan)
   return {

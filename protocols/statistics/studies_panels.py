@@ -65,7 +65,7 @@ def _panel(cases: CaseTable, study: StudyConfig, target: str) -> np.ndarray:
   """[s] point scores of the target, float64."""
   planned = plan.build(cases, Resampling(), keep_protocols=False)
   names = [axis.name for axis in cases.axes]
-  panel = sampling.panel(names, target, study.overall)
+  panel = sampling.panel(names, target, study)
   return np.asarray(panel(plan.point(planned)))
 
 
@@ -193,7 +193,7 @@ def subsampling_study(cases: CaseTable, study: StudyConfig) -> Result:
   rule = dataclasses.replace(study.resampling, unit="case", draws="shared")
   planned = plan.build(cases, rule, keep_protocols=False)
   names = [axis.name for axis in cases.axes]
-  panel = sampling.panel(names, target, study.overall)
+  panel = sampling.panel(names, target, study)
   full = np.asarray(panel(plan.point(planned)))
   best = int(np.argmax(sign * full))
   rows = []

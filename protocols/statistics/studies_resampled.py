@@ -34,7 +34,7 @@ def intervals_study(
   )
   rows = []
   for name in sampling.targets(study):
-    panel = sampling.panel(sampled.axes, name, study.overall)
+    panel = sampling.panel(sampled.axes, name, study)
     for s, system in enumerate(sampled.systems):
       found = sampled.estimate(sampling.one_system(panel, s))
       rows.append({"system": system, "score": name, "protocol": "", **found})
@@ -63,7 +63,7 @@ def paired_study(
   need_two(cases)
   sampled = sampling.sample(cases, study, runtime, label="paired")
   scores: dict[str, Estimand] = {
-    name: sampling.panel(sampled.axes, name, study.overall)
+    name: sampling.panel(sampled.axes, name, study)
     for name in sampling.targets(study)
   }
   difference = study.options.get("axis_difference")
@@ -93,7 +93,7 @@ def ranking_study(
   target, sign = sampling.main_target(study, cases.source_name)
   tie_level = float(study.options.get("tie_level", intervals.TIE_LEVEL))
   sampled = sampling.sample(cases, study, runtime, label="ranking")
-  panel = sampling.panel(sampled.axes, target, study.overall)
+  panel = sampling.panel(sampled.axes, target, study)
   point, drawn = panel(sampled.point), sampled.values(panel)
   order = sampling.order_of(point, sign)
   flips = [
@@ -147,7 +147,7 @@ def power_study(
   alpha = float(options.get("alpha", 0.05))
   limit = float(options.get("max_factor", 16.0))
   sampled = sampling.sample(cases, study, runtime, label="power")
-  panel = sampling.panel(sampled.axes, target, study.overall)
+  panel = sampling.panel(sampled.axes, target, study)
   z_alpha = float(special.ndtri(1.0 - alpha / 2.0))
   z_power = float(special.ndtri(power))
   rows = []
@@ -198,7 +198,7 @@ def contrasts(
   if pairs is None and not found:
     target, sign = sampling.main_target(study, source)
     names = [axis.name for axis in cases.axes]
-    scores = sampling.panel(names, target, study.overall)(point)
+    scores = sampling.panel(names, target, study)(point)
     order = [cases.systems[s] for s in sampling.order_of(scores, sign)]
     pairs = list(itertools.pairwise(order))
   for first, second in pairs or []:

@@ -9,13 +9,15 @@ import json
 import pathlib
 import random
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 from absl.testing import absltest, parameterized
 from pyarrow import parquet
 
 from perception.errors import InputError
-from protocols.statistics import cases, config, table
+from protocols.statistics import cases, config, plan, sampling, table
 from tests.protocols.statistics import small_study
 
 
@@ -145,7 +147,98 @@ class TableTest(parameterized.TestCase):
       cases.from_steps(small_study.steps(), small_study.study(**fields))
 
 
+class OwnCasesTest(absltest.TestCase):
+  """Axes whose systems are averaged over their own cases."""
+
+  def _table(self) -> table.StepTable:
+    number = {"a": (1.0, 2.0, 6.0), "b": (4.0, None, 2.0)}
+    rows = [
+      table.Row(system, f"c{i}", "x", value)
+      for system, values in number.items()
+      for i, value in enumerate(values)
+    ]
+    rows += [table.Row(s, f"c{i}", "y", 1.0) for s in "ab" for i in range(3)]
+    rows.append(table.Row("a", "c0", "only a", 1.0))
+    return table.pivot(rows, source_name="x")
+
+  def _study(self, **changes: object) -> config.StudyConfig:
+    return config.parse(
+      {
+        "study": "intervals",
+        "axes": [
+          {"name": "x", "metrics": ["x"], "statistic": "mean"}
+          | {"missing": "own_cases"},
+          {"name": "y", "metrics": ["y"], "statistic": "mean"},
+          {"name": "z", "metrics": ["only a"], "statistic": "mean"}
+          | {"missing": "own_cases"},
+        ],
+        "scores": [
+          {"name": "both", "of": ["x", "y"], "weights": [0.75, 0.25]},
+          {"name": "some", "of": ["y", "z"], "needs": "any"},
+          {"name": "every", "of": ["both", "z"]},
+        ],
+        "overall": {"every": 1.0},
+        **changes,
+      },
+      source="s.json",
+    )
+
+  def test_each_system_has_its_own_mean(self) -> None:
+    study = self._study(leave_out_unscored=True)
+    study, (note,) = cases.scored_part(self._table(), study)
+    self.assertEqual(
+      note,
+      "left out, because some system has no case for them: z, every, overall",
+    )
+    self.assertEqual(study.names, ["x", "y", "both", "some"])
+    found = cases.from_steps(self._table(), study)
+    planned = plan.build(found, study.resampling, keep_protocols=False)
+    point = plan.point(planned)
+    np.testing.assert_allclose(point[0, 0], [3.0, 3.0])
+    both = sampling.panel(["x", "y"], "both", study)(point)
+    np.testing.assert_allclose(both, [2.5, 2.5])
+    some = sampling.panel(["x", "y"], "some", study)(point)
+    np.testing.assert_allclose(some, [1.0, 1.0])
+    # c1 three times holds nothing of b, and is left out of the replicates.
+    only = np.asarray(
+      planned.finish(
+        (jnp.array([[0.0], [3.0], [0.0]]),),
+        jax.tree.map(jnp.asarray, planned.tables),
+      )
+    )[0, 0, :, 0]
+    self.assertEqual(only[0], 2.0)
+    self.assertTrue(np.isnan(only[1]))
+
+  def test_a_system_without_a_case_is_refused(self) -> None:
+    with self.assertRaisesRegex(
+      InputError, "axis z: found no scored case of b"
+    ):
+      cases.from_steps(self._table(), self._study())
+
+  def test_nothing_left(self) -> None:
+    study = self._study(leave_out_unscored=True)
+    study = dataclasses.replace(study, axes=study.axes[2:])
+    with self.assertRaisesRegex(InputError, "none that every system"):
+      cases.scored_part(self._table(), study)
+
+
 class ConfigTest(parameterized.TestCase):
+  def test_base_gives_what_is_not_given(self) -> None:
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    path = folder / "mine.json"
+    path.write_text(
+      '{"base": "orbia_ranking", "replicates": 7, "options": {"target": "T4"}}'
+    )
+    found = config.load(str(path))
+    self.assertEqual(found.study, "ranking")
+    self.assertEqual((found.replicates, found.options["target"]), (7, "T4"))
+    self.assertEqual(found.names[-1], "T6")
+    for base in ("nonsense", "../studies/orbia_ranking"):
+      path.write_text(f'{{"base": "{base}"}}')
+      with self.assertRaisesRegex(InputError, "name of one of our studies"):
+        config.load(str(path))
+    self.assertNotIn("_orbia_tree", config.builtin())
+
   def test_every_built_in_study_parses(self) -> None:
     names = config.builtin()
     self.assertGreater(len(names), 10)
@@ -162,7 +255,24 @@ class ConfigTest(parameterized.TestCase):
     ({"axes": [{"name": "a", "metrics": []}]}, "some metric"),
     ({"axes": [{"name": "a", "metrics": "cmg"}]}, "tuple"),
     ({"axes": [{"name": "a"}]}, "required"),
-    ({"overall": {"b": 1.0}}, "axes among"),
+    ({"overall": {"b": 1.0}}, "scores among"),
+    ({"scores": [{"name": "a", "of": ["b"]}]}, "earlier scores"),
+    ({"scores": [{"name": "a", "of": []}]}, "some axis"),
+    ({"scores": [{"name": "overall", "of": []}]}, "different names"),
+    (
+      {
+        "axes": [{"name": "a", "metrics": ["m"]}],
+        "scores": [{"name": "b", "of": ["a"], "weights": [1.0, 2.0]}],
+      },
+      "one for each part",
+    ),
+    (
+      {
+        "axes": [{"name": "a", "metrics": ["m"]}],
+        "scores": [{"name": "b", "of": ["a"], "weights": ["1"]}],
+      },
+      "tuple",
+    ),
     (
       {"axes": [{"name": "a", "metrics": ["m"], "statistic": "ratio"}]},
       "denominator",
