@@ -181,8 +181,8 @@ def section(source: View, target: View, *, key: str, why: str) -> Section:
         f"{key}-{name}",
         pictures.shrunk(picture),
         caption=f"{caption[:1].upper()}{caption[1:]}{note}",
-        description=f"{why} {caption}{note}"
-        + (f": {stated}" if name == "regions" else ""),
+        description=f"{caption[:1].upper()}{caption[1:]}{note}. {why}"
+        + (f" {stated}." if name == "regions" else ""),
       )
       for name, caption, picture, note in parts
     ),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perception.errors import InputError
 from protocols.common import store
-from protocols.common.records import Record
+from protocols.common.records import DEGENERATE, Record
 
 _REASON_LIMIT = 400
 
@@ -26,7 +26,7 @@ class Entry:
 
   Attributes:
     system, case_id, status, reason: as in the record; the reason is cut to
-      400 characters.
+      400 characters. Of a record that is ok, why parts of it have no value.
     values, groups: as in the record.
     comparable: whether its backends are the published ones.
     path: file of the record.
@@ -125,7 +125,9 @@ def _entry(
   def shared(text: str) -> str:
     return names.setdefault(text, text)
 
-  reason = record.reason
+  # A record may be ok although a part of it has no value, and notes say why.
+  parts = [n for n in record.notes if n.startswith(f"{DEGENERATE}:")]
+  reason = record.reason or "; ".join(parts)
   if len(reason) > _REASON_LIMIT:
     reason = reason[: _REASON_LIMIT - 1] + "…"
   return Entry(

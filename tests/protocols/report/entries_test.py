@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index of records: last of equal keys, cut lines, reading one again."""
 
+import dataclasses
 import pathlib
 
 from absl.testing import absltest
@@ -55,6 +56,16 @@ class EntriesTest(absltest.TestCase):
     )
     found = entries.read_index(self.folder)
     self.assertEqual(entries.systems_of(found), ["scored"])
+
+  def test_parts_without_a_value_have_their_reason(self):
+    notes = ("degenerate: T4: nothing moves", "the file says 24 frames")
+    record = dataclasses.replace(
+      examples.pdi_record("b", "1", pdi=0.25), notes=notes
+    )
+    self._write(record)
+    self.assertEqual(
+      entries.read_index(self.folder)[0].reason, "degenerate: T4: nothing moves"
+    )
 
   def test_long_reasons_are_cut_in_the_index_alone(self):
     record = examples.pdi_record(
