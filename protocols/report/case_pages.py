@@ -21,6 +21,7 @@ from protocols.report.sources import Run
 from protocols.report.steps import Steps
 
 FOLDER = "cases"
+RECORDINGS = "rerun"
 STYLE = "report.css"
 # Cases that a comparison lists on either side; see DRIVERS in report.js.
 DRIVERS = 8
@@ -49,6 +50,8 @@ def write(
   steps: Steps,
   output: pathlib.Path,
   options: PageOptions,
+  *,
+  recorded: frozenset[int] = frozenset(),
 ) -> dict[int, list[tuple[str, str]]]:
   """Writes `cases/<run_id>/<row>.html` for every case.
 
@@ -60,6 +63,7 @@ def write(
     steps: EgoGenEval's evidence; empty for others.
     output: folder of the report.
     options: how many pictures, and where.
+    recorded: rows with a recording for the rerun viewer.
 
   Returns:
     (file in the folder, caption) of the first pictures of each row that has
@@ -112,6 +116,9 @@ def write(
         # With pictures, objects are drawn there.
         boxes=() if sections else view.boxes,
         note=found.note,
+        recording=f"../../{RECORDINGS}/{run_id}/{number}.rrd"
+        if number in recorded
+        else "",
         run_id=run_id,
         number=number,
         total=total,

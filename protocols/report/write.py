@@ -143,16 +143,23 @@ def _write_run(
   table = cases.build(run)
   found = steps.read(run)
   pictures = _figures(run, board, found, config.output / "figures" / run_id)
-  shots = case_pages.write(
-    run, run_id, board, table, found, config.output, config.pages
-  )
+  recorded: list[pathlib.Path] = []
   if config.recordings:
     from protocols.report import recording
 
     chosen = case_pages.pictured(board, table, config.pages.pictures)
-    recording.write(
-      run, table, sorted(chosen), found, config.output / "rerun" / run_id
-    )
+    folder = config.output / case_pages.RECORDINGS / run_id
+    recorded = recording.write(run, table, sorted(chosen), found, folder)
+  shots = case_pages.write(
+    run,
+    run_id,
+    board,
+    table,
+    found,
+    config.output,
+    config.pages,
+    recorded=frozenset(int(file.stem) for file in recorded),
+  )
   payload = cases.payload(
     table,
     pages=f"{case_pages.FOLDER}/{run_id}",

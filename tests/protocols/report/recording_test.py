@@ -86,6 +86,23 @@ class PresentTest(absltest.TestCase):
     ):
       self.assertIn(name, content)
 
+  def test_pages_link_to_the_recordings_that_there_are(self):
+    examples.write_clip(self.root / "clip")
+    source = str(self.root / "clip" / "clip.mp4")
+    records = [
+      examples.pdi_record("a", "1", pdi=0.3, source=source),
+      examples.pdi_record("a", "2", pdi=0.2, source="/gone"),
+    ]
+    examples.write_pdi_run(self.root / "run", records)
+    output = self.root / "report"
+    write.write(
+      write.ReportConfig((self.root / "run",), output, recordings=True)
+    )
+    texts = [(output / f"cases/r0/{k}.html").read_text() for k in range(2)]
+    self.assertIn('href="../../rerun/r0/0.rrd"', texts[0])
+    self.assertTrue((output / "rerun/r0/0.rrd").exists())
+    self.assertNotIn(".rrd", texts[1])
+
   def test_a_case_of_which_nothing_is_reached_leaves_no_file(self):
     folder = worlds.write_run(self.root / "run", worlds.orbia_record("/gone"))
     run = sources.load([folder])[0][0]
