@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Geometry of static scenes without weights: the `opencv` backend.
 
-SIFT, essential matrix, PnP and bundle adjustment give cameras
-(`structure_from_motion`); a plane sweep with semi-global aggregation gives
-depth (`plane_sweep`). At most 40 keyframes are solved together; the frames
-between them are placed by PnP against the keyframes' points.
+SIFT, essential matrix, PnP and bundle adjustment (pycolmap's where it is
+installed) give cameras (`structure_from_motion`); a plane sweep with
+semi-global aggregation gives depth (`plane_sweep`). At most 40 keyframes are
+solved together; the frames between them are placed by PnP against the
+keyframes' points.
 
 It knows only what parallax shows. Without parallax, in a scene that mostly
 moves, or when frames do not connect, it raises `DegenerateError`; pixels that
@@ -27,9 +28,11 @@ import cv2
 import numpy as np
 
 from perception import (
+  bundle_adjustment,
   errors,
   observation,
   plane_sweep,
+  pycolmap_adjustment,
   registry,
   roles,
   two_view,
@@ -45,6 +48,7 @@ _MIN_POINTS = 10
 _NEIGHBOURS = 6
 _DEPTH_MARGIN = 1.6
 _MIN_COVERAGE = 0.01
+ADJUSTMENTS = ("auto", "numpy", "pycolmap")
 
 
 @dataclasses.dataclass(eq=False)
@@ -68,6 +72,7 @@ class OpenCvGeometry:
     features: int = 1500,
     window: int = 5,
     camera_unit: str = "arbitrary",
+    adjustment: str = "auto",
   ) -> None:
     """Nothing is computed yet.
 
@@ -79,9 +84,11 @@ class OpenCvGeometry:
       features: keypoints a frame.
       window: each keyframe is matched with this many following ones.
       camera_unit: unit of known cameras, `metre` or `arbitrary`.
+      adjustment: solver of the bundle adjustment, one of `ADJUSTMENTS`; `auto`
+        is pycolmap (4 or newer) where it is installed. `info` names which.
 
     Raises:
-      InputError: a setting out of range.
+      InputError: a setting out of range, or pycolmap is not here.
     """
     if (
       focal_px < 0
@@ -98,6 +105,7 @@ class OpenCvGeometry:
     self._focal, self._window, self._features = focal_px, window, features
     self._feature_side, self._depth_side = feature_side, depth_side
     self._camera_unit = camera_unit
+    self._adjust, solver = _solver(adjustment)
     self._info = registry.info(
       registry.spec("geometry", "opencv"),
       f"{_VERSION}, opencv {cv2.__version__}",
@@ -108,6 +116,7 @@ class OpenCvGeometry:
         "features": features,
         "window": window,
         "camera_unit": camera_unit,
+        "adjustment": solver,
       },
     )
 
@@ -198,6 +207,7 @@ class OpenCvGeometry:
       intrinsics,
       refine_focal=self._focal == 0,
       source=source,
+      adjust=self._adjust,
     )
 
   def _place(
@@ -331,6 +341,22 @@ def keyframes(count: int) -> np.ndarray:
   """Rows of at most 40 frames, evenly spread, the first and last included."""
   number = min(count, _MAX_KEYFRAMES)
   return np.unique(np.rint(np.linspace(0, count - 1, number)).astype(int))
+
+
+def _solver(name: str) -> tuple[sfm.Adjust, str]:
+  """A bundle adjustment and what identifies it."""
+  version = pycolmap_adjustment.version()
+  if name not in ADJUSTMENTS or (name == "pycolmap" and not version):
+    raise errors.InputError(
+      "settings",
+      "adjustment",
+      found=name,
+      expected=f"one of {ADJUSTMENTS}, and pycolmap 4 where it is asked for",
+      hint="pip install pycolmap",
+    )
+  if name == "numpy" or not version:
+    return bundle_adjustment.adjust, "numpy"
+  return pycolmap_adjustment.adjust, f"pycolmap {version}"
 
 
 def _fit(size: tuple[int, int], side: int) -> tuple[int, int]:

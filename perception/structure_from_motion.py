@@ -14,7 +14,7 @@ World-to-camera [T, 3, 4] in the first picture's frame; the scale is arbitrary
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import cv2
 import numpy as np
@@ -34,6 +34,9 @@ _MIN_PNP = 20
 _MIN_PNP_SHARE = 0.3
 _ADJUST_EVERY = 5
 _EXPECTED_STATIC = "a static scene seen from different places"
+
+# `bundle_adjustment.adjust` or another solver of the same problem.
+Adjust = Callable[..., ba.Solution]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -156,15 +159,26 @@ def reconstruct(
   *,
   refine_focal: bool,
   source: str,
+  adjust: Adjust = ba.adjust,
 ) -> Reconstruction:
   """All cameras and the points that survive.
+
+  Args:
+    keypoints: of every picture.
+    pairs: verified pairs.
+    intrinsics: [3, 3] of all pictures.
+    refine_focal: whether the focal length is a start or known.
+    source: name for messages.
+    adjust: bundle adjustment.
 
   Raises:
     DegenerateError: see the module docstring.
   """
   check_parallax(pairs, intrinsics, source)
   tracks = link(keypoints, pairs)
-  builder = _Builder(tracks, len(keypoints), intrinsics, refine_focal, source)
+  builder = _Builder(
+    tracks, len(keypoints), intrinsics, refine_focal, source, adjust
+  )
   order = sorted(pairs, key=lambda key: -_score(pairs[key]))
   if not any(builder.start(key, pairs[key]) for key in order):
     raise DegenerateError(
@@ -187,7 +201,7 @@ def with_known_cameras(
 ) -> Reconstruction:
   """Points only: the cameras are given and stay."""
   builder = _Builder(
-    link(keypoints, pairs), len(keypoints), intrinsics, False, source
+    link(keypoints, pairs), len(keypoints), intrinsics, False, source, ba.adjust
   )
   builder.w2c[:] = w2c
   builder.registered[:] = True
@@ -244,8 +258,10 @@ class _Builder:
     intrinsics: np.ndarray,
     refine_focal: bool,
     source: str,
+    adjust: Adjust,
   ) -> None:
     self.tracks, self.source = tracks, source
+    self.solve = adjust
     self.intrinsics = np.array(intrinsics, np.float64)
     self.refine_focal = refine_focal
     self.w2c = np.tile(np.eye(4)[:3], (cameras, 1, 1))
@@ -352,7 +368,7 @@ class _Builder:
     seen, cameras, tracks = self._seen()
     if len(seen.camera) < 4 * _MIN_PNP:
       return
-    solution = ba.adjust(
+    solution = self.solve(
       self.w2c[cameras],
       self.points[tracks],
       self.intrinsics,
