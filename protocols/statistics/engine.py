@@ -99,12 +99,11 @@ class Sampler:
     blocks = range(done // size, -(-replicates // size), self._blocks)
     key = self._key(seed)
 
-    def values(block: int) -> tuple[int, np.ndarray]:
-      found = _to_host(self._step(key, self._numbers(block), self._tables))
-      return block * size, found.reshape(-1, *found.shape[2:])
+    def values(block: int) -> tuple[int, Array]:
+      found = self._step(key, self._numbers(block), self._tables)
+      return block * size, jax.block_until_ready(found)
 
-    # Processes must ask for their common batches in the same order.
-    workers = _in_flight() if jax.process_count() == 1 else 1
+    workers = _in_flight()
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
       remaining = iter(blocks)
       ahead = collections.deque(
@@ -112,11 +111,14 @@ class Sampler:
         for block in itertools.islice(remaining, workers + 1)
       )
       while ahead:
-        finished = ahead.popleft().result()
+        first, found = ahead.popleft().result()
         ahead.extend(
           pool.submit(values, block) for block in itertools.islice(remaining, 1)
         )
-        yield finished
+        # Processes exchange their parts here, in one order, and not in the
+        # threads: checkpoints exchange messages as well.
+        drawn = _to_host(found)
+        yield first, drawn.reshape(-1, *drawn.shape[2:])
 
   def _key(self, seed: int) -> Array:
     key = jax.random.key(seed, impl="threefry2x32")

@@ -29,12 +29,14 @@ def correlation_study(
   """Rank correlation of two axes over systems, with its interval.
 
   This is the study of evaluator swaps (the same score by two evaluators, as
-  two axes) and of cross-tier correlations. Every pair uses the cases that
-  both axes score, and every replicate has its own correlation.
+  two axes) and of cross-tier correlations. A pair of axes uses the cases that
+  both score; a score made of axes keeps the cases of each. Every replicate
+  has its own correlation.
 
-  Options: `pairs` (list of [axis, axis]; default: all pairs), `level`:
-  `systems`, or `cases` for the correlation over the cases of one system,
-  averaged over systems. Source: specs/egogeneval.md section 7.8,
+  Options: `pairs` (list of [score, score]; default: all pairs of `targets`,
+  or of the axes), `level`: `systems`, or `cases` for the correlation over the
+  cases of one system, averaged over systems. Source: specs/egogeneval.md
+  section 7.8,
   specs/orbia.md section 14.2.
   """
   axes = [axis.name for axis in cases.axes]

@@ -70,17 +70,34 @@ class DevicesTest(absltest.TestCase):
     self.assertIn("devices 4", text)
     self._same("a-0.npy")
 
-  def test_two_processes(self) -> None:
+  def _pair(
+    self, name: str, folder: object, pause: float
+  ) -> list[subprocess.Popen[str]]:
+    """Two processes that draw one study together."""
     with socket.socket() as probe:
       probe.bind(("localhost", 0))
       address = f"localhost:{probe.getsockname()[1]}"
-    workers = [
-      _start(self.folder / "b", address, 2, i, "-", 0, devices=1)
+    return [
+      _start(self.folder / name, address, 2, i, folder, pause, devices=1)
       for i in range(2)
     ]
+
+  def test_killed_processes_resume_together_with_the_same_bits(self) -> None:
+    folder = self.folder / "shared"
+    workers = self._pair("b", folder, 0.3)
+    deadline = time.monotonic() + 200
+    while time.monotonic() < deadline and not _steps(folder):
+      time.sleep(0.02)
     for worker in workers:
+      worker.send_signal(signal.SIGKILL)
+      worker.communicate()
+    self.assertNotEmpty(_steps(folder))
+    self.assertFalse((self.folder / "b-0.npy").exists())
+    for worker in self._pair("b", folder, 0):
       text, _ = worker.communicate(timeout=240)
       self.assertIn("devices 2", text)
+      drawn = int(text.split("drew ")[1].split()[0])
+      self.assertLess(drawn, devices_worker.REPLICATES)
     self._same("b-0.npy")
     self._same("b-1.npy")
 

@@ -36,11 +36,18 @@ def main(arguments: list[str]) -> None:
   ):
     planned = small_plan()
     store = None
+    resumed = folder != "-" and pathlib.Path(folder).exists()
     if folder != "-":
       identity = checkpoint.fingerprint(planned, seed=SEED, dtype="float32")
       store = checkpoint.ReplicateStore(
         pathlib.Path(folder), identity=identity, every=512
       )
+    steps: list[int] = []
+
+    def advance(number: int) -> None:
+      steps.append(number)
+      time.sleep(float(pause))
+
     found = engine.run(
       planned,
       seed=SEED,
@@ -48,10 +55,12 @@ def main(arguments: list[str]) -> None:
       dtype="float32",
       batch=512,
       store=store,
-      advance=lambda _: time.sleep(float(pause)),
+      advance=advance,
     )
     np.save(f"{output}-{number}.npy", found)
-    print("devices", len(jax.devices()), flush=True)
+    # A study that resumed did not draw what it counted first.
+    kept = 0 if store is None or not resumed else steps[0]
+    print("devices", len(jax.devices()), "drew", sum(steps) - kept, flush=True)
 
 
 if __name__ == "__main__":
