@@ -81,7 +81,7 @@ def gather(
         about=_counts(row),
         shots=tuple(_shots(step, row)),
         legend=_LEGEND if row.get("objects") else (),
-        facts=(*_motion(motions.get(step.number, {})), *_objects(row)),
+        facts=tuple(_motion(motions.get(step.number, {}))),
       )
     )
     sections += _physical_section(step)
@@ -283,26 +283,22 @@ def _physical_section(step: StepViews) -> list[Section]:
 
 
 def _counts(row: Row) -> str:
-  """How many objects were found again, in words."""
-  states = [str(entry.get("status")) for entry in row.get("objects") or []]
+  """How many objects were found again, and which number is which."""
+  objects = row.get("objects") or []
+  states = [str(entry.get("status")) for entry in objects]
   if not states:
     return ""
+  named = [
+    f"{entry['gt_idx']} {entry['gt_label']}"
+    for entry in objects
+    if entry.get("gt_idx") is not None and entry.get("gt_label")
+  ]
+  numbers = f" In the pictures: {', '.join(named[:_NAMED])}." if named else ""
   return (
     f"Of {row.get('num_gt_objects')} objects {states.count('match')} are"
     f" matched, {states.count('missing')} missing;"
-    f" {states.count('hallucination')} are extra."
+    f" {states.count('hallucination')} are extra.{numbers}"
   )
-
-
-def _objects(row: Row) -> list[tuple[str, str]]:
-  """Names and states of the target objects, as numbered in the pictures."""
-  named = [
-    f"{entry['gt_idx']} {pictures.ascii_text(str(entry.get('gt_label') or ''))}"
-    f" ({'missing' if entry.get('status') == 'missing' else 'matched'})"
-    for entry in row.get("objects") or []
-    if entry.get("gt_idx") is not None and entry.get("gt_label")
-  ]
-  return [("objects", ", ".join(named[:_NAMED]))] if named else []
 
 
 def _motion(row: Row) -> list[tuple[str, str]]:
