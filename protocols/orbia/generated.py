@@ -25,7 +25,7 @@ from protocols.orbia import schedules
 from protocols.orbia.constants import CONTROL_PROFILES, GROUPS, Constants
 from protocols.orbia.dataset import INPUT_EVENT, QUERY_EVENT, PublicCase
 from protocols.orbia.geometry import feature_frames
-from protocols.orbia.views import CENTRE, Views, scale_intrinsics
+from protocols.orbia.views import CENTRE, Views, canvas, scale_intrinsics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -266,7 +266,7 @@ def views_of(
   has = stored[rows] == frames
   size = geometry.depth_size
   count = len(frames)
-  depth = np.empty((programs.bucket(count), *size), np.float32)
+  depth = canvas((programs.bucket(count), *size), np.float32)
   for place, row in enumerate(rows):
     depth[place] = geometry.depth[row] if has[place] else np.nan
   poses = np.full((count, 4, 4), np.nan)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from protocols.common.totals import mean
 from protocols.orbia import geometry_programs as programs
 from protocols.orbia import schedules
 from protocols.orbia.constants import Constants
-from protocols.orbia.views import Views
+from protocols.orbia.views import Views, canvas
 
 
 class ItemMeasures(NamedTuple):
@@ -341,7 +342,7 @@ def _run_items(
   if len(depth) < size:
     # Rows beyond the frames are never indexed: filling them would cost more
     # than the measurement of a short case.
-    depth = np.empty((size, *depth.shape[1:]), depth.dtype)
+    depth = canvas((size, *depth.shape[1:]), depth.dtype)
     depth[: len(views.depth)] = views.depth
 
   def pad(array: NDArray[Any], fill: NDArray[Any]) -> NDArray[Any]:
@@ -355,7 +356,8 @@ def _run_items(
     lookup = np.broadcast_to(np.asarray(video_size), views.sizes.shape)
   result = programs.items(
     jnp.asarray(index),
-    jnp.asarray(depth),
+    # Read in place where it can be: a copy takes longer than the measurement.
+    jax.device_put(depth, may_alias=True),
     jnp.asarray(pad(views.intrinsics, np.eye(3))),
     jnp.asarray(pad(views.poses_c2w, np.eye(4))),
     jnp.asarray(pad(views.sizes, np.ones(2)).astype(np.int32)),

@@ -27,7 +27,7 @@ from protocols.orbia.constants import Constants
 
 # Padded numbers of frames and of directional items: the fourth fits a whole
 # case (96 + 32 items and up to 3 revisit pairs over at most 134 frames).
-BUCKETS = (8, 32, 64, 136, 272)
+BUCKETS = (8, 40, 64, 136, 272)
 TRACES: collections.Counter[str] = collections.Counter()
 _TILE = 512  # points of a cloud compared at a time
 
@@ -40,7 +40,6 @@ def bucket(count: int) -> int:
   return math.ceil(count / BUCKETS[-1]) * BUCKETS[-1]
 
 
-@functools.partial(jax.jit, static_argnames=("c", "stride"))
 def items(
   index: jax.Array,
   depth: jax.Array,
@@ -54,6 +53,9 @@ def items(
 ) -> tuple[jax.Array, ...]:
   """Measures of [I] directional items; see `geometry.ItemMeasures`.
 
+  Two programs: in one, the compiler would repeat the reprojection inside each
+  of the counting passes of the medians.
+
   Args:
     index: [I, 2] int32 rows of source and target.
     depth: [F, h, w]; sizes: [F, 2] each frame's own (h, w).
@@ -62,9 +64,23 @@ def items(
     c: constants.
     stride: pixel stride.
   """
+  found = _match(index, depth, intrinsics, poses_c2w, c=c, stride=stride)
+  return _measure(index, found, sizes, lookup, c=c)
+
+
+@functools.partial(jax.jit, static_argnames=("c", "stride"))
+def _match(
+  index: jax.Array,
+  depth: jax.Array,
+  intrinsics: jax.Array,
+  poses_c2w: jax.Array,
+  *,
+  c: Constants,
+  stride: int,
+) -> correspondence.Correspondences:
   TRACES["items"] += 1
 
-  def match(pair: jax.Array) -> correspondence.Correspondences:
+  def one(pair: jax.Array) -> correspondence.Correspondences:
     source, target = pair[0], pair[1]
     return correspondence.correspond(
       depth[source],
@@ -80,6 +96,18 @@ def items(
       occlusion_tolerance=c.occlusion_tolerance,
     )
 
+  return jax.lax.map(one, index)
+
+
+@functools.partial(jax.jit, static_argnames=("c",))
+def _measure(
+  index: jax.Array,
+  matches: correspondence.Correspondences,
+  sizes: jax.Array,
+  lookup: jax.Array,
+  *,
+  c: Constants,
+) -> tuple[jax.Array, ...]:
   def one(
     item: tuple[jax.Array, correspondence.Correspondences],
   ) -> tuple[jax.Array, ...]:
@@ -113,9 +141,6 @@ def items(
       code,
     )
 
-  # Two passes: in one, the compiler would repeat the reprojection inside each
-  # of the counting passes of the medians.
-  matches = jax.lax.map(match, index)
   return jax.lax.map(one, (index, matches))
 
 

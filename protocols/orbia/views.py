@@ -11,13 +11,15 @@ invalid; poses are camera-to-world with OpenCV axes.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 CENTRE = 0.5  # of a pixel, in the estimator's coordinates
+_ALIGNMENT = 64  # bytes, from which XLA reads an array in place
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,6 +58,23 @@ class Views:
       return None
     height, width = self.sizes[row]
     return self.depth[row, :height, :width]
+
+
+def canvas(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+  """An empty array that a CPU device can read in place.
+
+  Args:
+    shape: of the array.
+    dtype: of the array.
+
+  Returns:
+    An uninitialised array whose memory is aligned to 64 bytes.
+  """
+  kind = np.dtype(dtype)
+  room = math.prod(shape) * kind.itemsize
+  memory = np.empty(room + _ALIGNMENT, np.uint8)
+  start = -memory.ctypes.data % _ALIGNMENT
+  return memory[start : start + room].view(kind).reshape(tuple(shape))
 
 
 def scale_intrinsics(
