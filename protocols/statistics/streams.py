@@ -10,12 +10,14 @@ input.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from perception.errors import InputError
+from protocols.statistics import table as tables
 from protocols.statistics.cases import CaseTable
 from protocols.statistics.config import Resampling
 
@@ -104,6 +106,46 @@ def draw_stream(
     start=np.repeat(starts, drawn).astype(np.int32),
     size=np.repeat(sizes, drawn).astype(np.int32),
   )
+
+
+def lonely_strata(cases: CaseTable, resampling: Resampling) -> list[str]:
+  """A note on strata of one unit, which no replicate can vary.
+
+  Args:
+    cases: the case table.
+    resampling: unit and strata.
+
+  Returns:
+    The note, or nothing where every stratum holds several units.
+
+  Raises:
+    InputError: if every stratum holds one unit: all replicates would be the
+      sample, and an interval of no width would look like certainty.
+  """
+  stratum = cases.groups.get(resampling.strata)
+  strata = [""] * len(cases.cases) if stratum is None else stratum.tolist()
+  units: Sequence[object] = cases.cases
+  if resampling.unit == "scene":
+    columns = cases.groups["source"].tolist(), cases.groups["scene"].tolist()
+    units = list(zip(*columns, strict=True))
+  held = collections.Counter(
+    name for name, _ in set(zip(strata, units, strict=True))
+  )
+  lonely = sorted(name for name, number in held.items() if number == 1)
+  if len(lonely) == len(held):
+    raise InputError(
+      cases.source_name,
+      f"strata ({resampling.strata})",
+      found=f"one {resampling.unit} in each",
+      expected=f"a stratum of several {resampling.unit}s to draw from",
+      hint='Set "strata" to "none", or give more cases.',
+    )
+  if not lonely:
+    return []
+  return [
+    f"{len(lonely)} of {len(held)} strata hold one {resampling.unit} and never"
+    f" vary: {tables.describe(lonely)}"
+  ]
 
 
 def _in_order(

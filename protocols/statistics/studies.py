@@ -13,6 +13,7 @@ from protocols.common import outputs
 from protocols.statistics import (
   cases,
   ratings,
+  streams,
   studies_agreement,
   studies_panels,
   studies_resampled,
@@ -34,6 +35,8 @@ KINDS = (
   "correlation",
   "human",
 )
+# Those that read replicates of cases or scenes.
+RESAMPLED = ("intervals", "paired", "ranking", "power", "correlation")
 
 
 def run(
@@ -82,6 +85,8 @@ def run(
   else:
     table = cases.from_steps(steps, study)
     notes += table.notes
+    if study.study in RESAMPLED and study.options.get("level") != "cases":
+      notes += streams.lonely_strata(table, study.resampling)
     result = _on_cases(study, steps, table, runtime)
   return {
     "study": dataclasses.asdict(study),

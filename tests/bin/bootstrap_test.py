@@ -12,6 +12,8 @@ import sys
 
 from absl.testing import absltest
 
+from protocols.statistics import table
+from protocols.statistics.config import Resampling
 from tests.bin import bootstrap_worker, running
 from tests.protocols.statistics import small_study
 
@@ -93,6 +95,77 @@ class BootstrapTest(absltest.TestCase):
       (self.folder / "plain/study.json").read_bytes(),
       (self.folder / "kept/study.json").read_bytes(),
     )
+
+  def _table_of(self, name: str, rows: list[table.Row]) -> str:
+    path = self.folder / f"{name}.jsonl"
+    path.write_text(
+      "".join(json.dumps(dataclasses.asdict(row)) + "\n" for row in rows)
+    )
+    return f"--table={path}"
+
+  def test_bad_input_says_what_is_wrong(self) -> None:
+    rows = small_study.rows()
+    lacking = [r for r in rows if (r.system, r.case) != ("b", "case04")]
+    one_by_one = [dataclasses.replace(r, subtype=r.case) for r in rows]
+    tables = {
+      "twice": [*rows, rows[0]],
+      "lacking": lacking,
+      "alone": [r for r in rows if r.system == "a"],
+      "lonely": one_by_one,
+      # Chain stands in one scene of four: many replicates lack it.
+      "rare": [
+        dataclasses.replace(r, source="s")
+        for r in rows
+        if r.protocol != "chain" or r.case == "case01"
+      ],
+    }
+    study = self._study("ranking", {"unit": "case", "strata": "subtype"})
+    scenes = {"unit": "scene", "strata": "source"}
+    refusing = self._study("refuse", {**scenes, "missing_protocol": "refuse"})
+    dropping = self._study("drop", scenes)
+    given = {k: self._table_of(k, v) for k, v in tables.items()}
+    output = f"--output={self.folder / 'out'}"
+    runs = [
+      [study, given["twice"], output],
+      [study, given["lacking"], output],
+      [study, given["alone"], output],
+      [study, given["lonely"], output],
+      [refusing, given["rare"], output],
+      [study, given["lacking"], "--intersect", f"{output}/intersected"],
+      [dropping, given["rare"], f"{output}/dropped"],
+    ]
+    found = self._run(*runs)
+    first = rows[0]
+    for text, wanted in zip(
+      found[:5],
+      (
+        f"system {first.system}, case {first.case}: found metric"
+        f" {first.metric} of step {first.step} twice",
+        "case case04 step 1: a has it, b does not",
+        "systems: found only 'a'; expected at least two systems",
+        "strata (subtype): found one case in each",
+        "without a case of some protocol; expected every protocol",
+      ),
+      strict=True,
+    ):
+      self.assertIn(wanted, str(text))
+    self.assertEqual(found[5:], [0, 0])
+    stated = json.loads(
+      (self.folder / "out/intersected/study.json").read_text()
+    )
+    self.assertIn("1 of 24 cases left out", stated["notes"][0])
+    dropped = json.loads((self.folder / "out/dropped/study.json").read_text())
+    lost = dropped["replicates_without_a_protocol"]
+    self.assertGreater(lost, 0)
+    self.assertEqual(dropped["replicates"], 600 - lost)
+
+  def _study(self, name: str, resampling: dict[str, str]) -> str:
+    content = dataclasses.asdict(
+      small_study.study(resampling=Resampling(**resampling))
+    )
+    path = self.folder / f"{name}.json"
+    path.write_text(json.dumps({**content, "study": "ranking"}))
+    return f"--study={path}"
 
   def test_bad_input_is_one_line(self) -> None:
     with open(self.table, "a") as file:

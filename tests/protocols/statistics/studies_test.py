@@ -31,6 +31,16 @@ def run(
 
 
 class ResampledStudiesTest(parameterized.TestCase):
+  def test_strata_of_one_case_are_stated(self) -> None:
+    rows = [
+      dataclasses.replace(row, subtype="rare") if row.case == "case07" else row
+      for row in small_study.rows()
+    ]
+    found = run("intervals", steps=table.pivot(rows, source_name="x"))
+    self.assertEqual(
+      found["notes"], ["1 of 7 strata hold one case and never vary: rare"]
+    )
+
   def test_intervals(self) -> None:
     found = run("intervals", options={"per_protocol": True})
     scores = {
