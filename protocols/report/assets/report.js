@@ -245,7 +245,9 @@
     const frames = (pairs, first, second) => {
       const both = pairs.filter((p) => data.shots[p.i] && data.shots[p.j]);
       if (!both.length) {
-        return make("p", { class: "small muted" }, "No frames of both systems were drawn for these cases; --pictures=-1 draws all that can be reached.");
+        return make("p", { class: "small muted" }, Object.keys(data.shots).length
+          ? "No frames of both systems were drawn for these cases; --pictures=-1 draws all that can be reached."
+          : "No frames stand here: none could be reached, or they lie inside the case pages (--embed).");
       }
       both.sort((p, q) => Math.abs(q.gain) - Math.abs(p.gain));
       const select = make("select", {}), grid = make("div", { class: "versus" });

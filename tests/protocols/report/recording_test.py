@@ -4,6 +4,7 @@
 
 import importlib.util
 import pathlib
+import subprocess
 import sys
 import unittest.mock
 
@@ -51,6 +52,9 @@ class PresentTest(absltest.TestCase):
     self.assertEqual(found, [self.root / "rerun" / "0.rrd"])
     content = found[0].read_bytes()
     self.assertEqual(content[:3], b"RRF")
+    command = [sys.executable, "-m", "rerun", "rrd", "verify", str(found[0])]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    self.assertEqual(done.returncode, 0, done.stderr)
     return content
 
   def test_pdi_has_every_stream(self):
