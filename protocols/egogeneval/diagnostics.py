@@ -29,10 +29,14 @@ from protocols.egogeneval import (
 Systems = Sequence[evidence_files.SystemEvidence]
 _STATIC = 0.2
 _NEAR_LOW, _NEAR_HIGH = 0.8, 1.2
-_BINS = ("small", "medium", "large")
+RESPONSES = ("under", "near", "over")
+BINS = ("small", "medium", "large")
+# Family of steps -> whether its unit is a metre.
+FAMILIES = {"translation": True, "rotation": False}
 # Name -> largest direction error (deg), rotation error (deg), norm error (m).
-_STRATA = {"loose": (30.0, 15.0, 0.3), "strict": (20.0, 10.0, 0.2)}
+_POSE_BOUNDS = {"loose": (30.0, 15.0, 0.3), "strict": (20.0, 10.0, 0.2)}
 _GOOD_STEP = 0.8
+STRATA = ("cmg_at_least_0.8", *_POSE_BOUNDS)
 
 
 def tables(
@@ -64,7 +68,7 @@ def cycle_response(systems: Systems) -> dict[str, Any] | None:
   directions: dict[int, list[float]] = {1: [], 2: []}
   for system in systems:
     for row in system.cmg:
-      if row.key.protocol != "cycle" or not _measured(row):
+      if row.key.protocol != "cycle" or not measured(row):
         continue
       key = (system.name, row.key.case_id)
       ratios.setdefault(key, {})[row.key.step] = abs(row.estimate) / abs(
@@ -105,24 +109,34 @@ def cycle_response(systems: Systems) -> dict[str, Any] | None:
 def magnitude_bins(systems: Systems) -> dict[str, Any] | None:
   """Direction and magnitude by tertile of the instructed size (7.2)."""
   result: dict[str, Any] = {}
-  for family, is_metre in (("translation", True), ("rotation", False)):
-    sizes = {
-      row.key.record_id: abs(row.expected)
-      for system in systems
-      for row in system.cmg
-      if _measured(row) and row.unit.startswith("m") == is_metre
-    }
+  for family, is_metre in FAMILIES.items():
+    sizes = instructed_sizes(systems, is_metre=is_metre)
     if not sizes:
       continue
-    edges = np.quantile(list(sizes.values()), [1 / 3, 2 / 3])
+    edges = tertiles(sizes)
     result[family] = {
       "edges": edges.tolist(),
       "bins": {
         name: _bin_row(systems, sizes, edges, index, is_metre)
-        for index, name in enumerate(_BINS)
+        for index, name in enumerate(BINS)
       },
     }
   return result or None
+
+
+def instructed_sizes(systems: Systems, *, is_metre: bool) -> dict[str, float]:
+  """|a*| of the measured steps of a family, each step once, by record id."""
+  return {
+    row.key.record_id: abs(row.expected)
+    for system in systems
+    for row in system.cmg
+    if measured(row) and row.unit.startswith("m") == is_metre
+  }
+
+
+def tertiles(sizes: Mapping[str, float]) -> np.ndarray:
+  """The two edges between the bins; a size on an edge is in the lower bin."""
+  return np.quantile(list(sizes.values()), [1 / 3, 2 / 3])
 
 
 def _bin_row(
@@ -136,16 +150,16 @@ def _bin_row(
     size = sizes.get(row.key.record_id)
     return (
       size is not None
-      and _measured(row)
+      and measured(row)
       and row.unit.startswith("m") == is_metre
       and int(np.searchsorted(edges, size, side="left")) == index
     )
 
-  def share(test: Callable[[float], bool]) -> float | None:
+  def share(wanted: str) -> float | None:
     return _case_then_system_mean(
       systems,
       lambda row: (
-        float(test(abs(row.estimate) / abs(row.expected)))
+        float(response(row) == wanted)
         if in_bin(row) and row.direction == 1.0
         else None
       ),
@@ -155,10 +169,16 @@ def _bin_row(
     "direction": _case_then_system_mean(
       systems, lambda row: row.direction if in_bin(row) else None
     ),
-    "under": share(lambda r: r < _NEAR_LOW),
-    "near": share(lambda r: _NEAR_LOW <= r <= _NEAR_HIGH),
-    "over": share(lambda r: r > _NEAR_HIGH),
+    **{name: share(name) for name in RESPONSES},
   }
+
+
+def response(row: evidence.CmgEvidence) -> str:
+  """Whether a measured step moves too little, enough or too much (7.2)."""
+  ratio = abs(row.estimate) / abs(row.expected)
+  if ratio < _NEAR_LOW:
+    return "under"
+  return "near" if ratio <= _NEAR_HIGH else "over"
 
 
 def _case_then_system_mean(
@@ -181,9 +201,7 @@ def pose_strata(
 ) -> dict[str, Any] | None:
   """SSP of steps by how well the camera motion was executed (7.3)."""
   columns: dict[str, list[tuple[float, float, float]]] = {
-    "all": [],
-    "cmg_at_least_0.8": [],
-    **{name: [] for name in _STRATA},
+    name: [] for name in ("all", *STRATA)
   }
   for system in systems:
     rows = [row for row in system.ssp if row.key.case_id not in mask]
@@ -200,15 +218,9 @@ def pose_strata(
       j = cmg.get(row.key.record_id)
       if j is None:
         continue
-      if grounded.valid[j] and grounded.score[j] >= _GOOD_STEP:
-        columns["cmg_at_least_0.8"].append(pillars)
-      errors = _pose_errors(system.cmg[j])
-      for name, bounds in _STRATA.items():
-        if all(
-          error is not None and error <= bound
-          for error, bound in zip(errors, bounds, strict=True)
-        ):
-          columns[name].append(pillars)
+      score = float(grounded.score[j]) if grounded.valid[j] else None
+      for name in strata_of(system.cmg[j], score):
+        columns[name].append(pillars)
   if not columns["all"]:
     return None
   return {name: _pillar_row(found) for name, found in columns.items()}
@@ -221,6 +233,25 @@ def _pillar_row(found: Sequence[tuple[float, ...]]) -> dict[str, Any]:
   for index, name in enumerate(names):
     row[name] = _mean([pillars[index] for pillars in found])
   return row
+
+
+def strata_of(row: evidence.CmgEvidence, score: float | None) -> list[str]:
+  """Strata of `STRATA` that a step belongs to, `all` excepted (7.3).
+
+  Args:
+    row: camera evidence of the step.
+    score: its CMG; None where it has none.
+  """
+  good = score is not None and score >= _GOOD_STEP
+  found = ["cmg_at_least_0.8"] if good else []
+  errors = _pose_errors(row)
+  for name, bounds in _POSE_BOUNDS.items():
+    if all(
+      error is not None and error <= bound
+      for error, bound in zip(errors, bounds, strict=True)
+    ):
+      found.append(name)
+  return found
 
 
 def _pose_errors(
@@ -254,7 +285,7 @@ def retention_by_size(
     return None
   edges = np.quantile([area for _, area in objects], [1 / 3, 2 / 3])
   result: dict[str, Any] = {"edges_px2": edges.tolist(), "bins": {}}
-  for index, name in enumerate(_BINS):
+  for index, name in enumerate(BINS):
     chosen = [
       entry
       for entry, area in objects
@@ -409,7 +440,8 @@ def _drop(cases: _Steps, weight: float) -> float:
   return means["atomic"] - means["chain"]
 
 
-def _measured(row: evidence.CmgEvidence) -> bool:
+def measured(row: evidence.CmgEvidence) -> bool:
+  """Whether the row has an estimate and something to divide it by."""
   return (
     math.isfinite(row.expected)
     and math.isfinite(row.estimate)
