@@ -29,7 +29,7 @@ from protocols.orbia.constants import Constants
 # case (96 + 32 items and up to 3 revisit pairs over at most 134 frames).
 BUCKETS = (8, 40, 64, 136, 272)
 TRACES: collections.Counter[str] = collections.Counter()
-_TILE = 512  # points of a cloud compared at a time
+_TILE = 128  # points of a cloud compared at a time
 
 
 def bucket(count: int) -> int:
