@@ -7,7 +7,9 @@
 Inputs are output folders of bin.evaluate, of any protocols, and of
 bin.bootstrap: a ranking study adds local ties, an intervals study intervals.
 OUT gets `index.html`, a page for each case in `cases/`, `figures/` as SVG and
-PNG, and `tables/` as LaTeX and Markdown.
+PNG, `tables/` as LaTeX and Markdown, and with --rerun `rerun/`. Frames, masks,
+depth and trajectories are drawn from the files that a run's records and flags
+name; --data adds places to look into.
 """
 
 from __future__ import annotations
