@@ -65,11 +65,11 @@ def line_charts(record: Record) -> list[LineChart]:
     curve = found["curves"][drop.name.replace(" ", "_")]
     chart = charts.line_chart(
       curve,
-      title=f"{drop.name[:1].upper()}{drop.name[1:]} by window",
+      title=f"{drop.name[:1].upper()}{drop.name[1:]} by start of the window",
       first_frame=0,
       peak=drop.window,
       tone=tone,
-      labels=[span(bounds) for bounds in found["bounds"]],
+      labels=[f"{start:g} s" for start, _ in found["bounds"]],
       top=100.0,
     )
     if chart is not None:
