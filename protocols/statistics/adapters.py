@@ -7,15 +7,14 @@ of an `ok` record is a metric of its case (one step), a value of None is
 masked, and records of another status are absent, so that the study notices.
 Orbia's records also give what its tier trees read (`adapters_orbia`).
 `from_evidence` reads EgoGenEval evidence (specs/egogeneval.md section 12.6)
-and scores it per step: metrics `cmg`, `dir`, `gated`, `f1`, `spatial`,
-`integrity`.
+and scores it per step (`adapters_egogeneval`).
 """
 
 from __future__ import annotations
 
 import math
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from perception.errors import InputError
 from protocols.common import store
@@ -95,13 +94,18 @@ def _record_rows(record: Record, folder: pathlib.Path) -> Iterator[Row]:
 
 
 def from_evidence(
-  folders: Sequence[pathlib.Path], *, variant: str
+  folders: Sequence[pathlib.Path],
+  *,
+  variant: str,
+  wanted: Collection[str] = (),
 ) -> StepTable:
   """EgoGenEval evidence, scored per step.
 
   Args:
     folders: folders of evidence, `<system>/cmg.jsonl` and `ssp.jsonl`.
     variant: `released` or `paper`.
+    wanted: metrics that the study names, for those that are made on demand
+      (`adapters_egogeneval`).
 
   Returns:
     The table; cases without a target object are masked on the pillars.
@@ -109,50 +113,15 @@ def from_evidence(
   Raises:
     InputError: if a row is malformed, or systems mask different cases.
   """
-  from protocols.egogeneval import constants, evidence_files, scoring
+  from protocols.egogeneval import constants, evidence_files
+  from protocols.statistics import adapters_egogeneval
 
-  limits = constants.for_variant(variant)
   systems = [
     system for f in folders for system in evidence_files.read_folder(f)
   ]
-  mask = evidence_files.common_mask(systems)
-  rows: list[Row] = []
-  for system in systems:
-    cmg = scoring.score_cmg(system.cmg, limits)
-    for i, camera in enumerate(system.cmg):
-      parts = {"cmg": cmg.score, "dir": cmg.direction, "gated": cmg.gated}
-      for metric, column in parts.items():
-        value = float(column[i]) if cmg.valid[i] else None
-        rows.append(_step_row(system.name, camera.key.record_id, metric, value))
-    ssp = scoring.score_ssp(system.ssp, limits)
-    pillars = {
-      "f1": ssp.presence,
-      "spatial": ssp.spatial,
-      "integrity": ssp.integrity,
-    }
-    number = {row.key.record_id: i for i, row in enumerate(system.ssp)}
-    for record_id in system.ssp_ids:
-      masked = record_id.rpartition("__step")[0] in mask
-      for metric, column in pillars.items():
-        value = None if masked else float(column[number[record_id]])
-        rows.append(_step_row(system.name, record_id, metric, value))
-  return table.pivot(rows, source_name=", ".join(map(str, folders)))
-
-
-def _step_row(
-  system: str, record_id: str, metric: str, value: float | None
-) -> Row:
-  case, _, step = record_id.rpartition("__step")
-  # Ids begin with dataset, scene, protocol and subtype (section 12.1).
-  parts = [*case.split("__"), "", "", "", ""][:4]
-  return Row(
-    system=system,
-    case=case,
-    metric=metric,
-    value=value,
-    source=parts[0],
-    scene=parts[1],
-    protocol=parts[2],
-    subtype=parts[3],
-    step=int(step),
+  return table.pivot(
+    adapters_egogeneval.rows(
+      systems, limits=constants.for_variant(variant), wanted=wanted
+    ),
+    source_name=", ".join(map(str, folders)),
   )

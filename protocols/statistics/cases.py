@@ -143,6 +143,31 @@ def from_steps(steps: StepTable, study: StudyConfig) -> CaseTable:
   return result
 
 
+def pooled(steps: StepTable) -> StepTable:
+  """All systems as one, whose cases hold the steps of all.
+
+  Args:
+    steps: the pivoted table.
+
+  Returns:
+    A table of the single system `all systems`.
+  """
+  number = len(steps.systems)
+  order = np.argsort(np.tile(steps.case_of_step, number), kind="stable")
+
+  def joined(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values.reshape(1, -1)[:, order])
+
+  return dataclasses.replace(
+    steps,
+    systems=("all systems",),
+    case_of_step=np.tile(steps.case_of_step, number)[order],
+    step=np.tile(steps.step, number)[order],
+    values={k: joined(v) for k, v in steps.values.items()},
+    present={k: joined(v) for k, v in steps.present.items()},
+  )
+
+
 def scored_part(
   steps: StepTable, study: StudyConfig
 ) -> tuple[StudyConfig, list[str]]:
@@ -163,12 +188,19 @@ def scored_part(
   rows = [number[name] for name in study.systems or steps.systems]
 
   def scored(axis: Axis) -> bool:
-    wanted = (*axis.metrics, *((axis.denominator,) * bool(axis.denominator)))
-    return all(
-      metric in steps.values
-      and bool(np.isfinite(steps.values[metric][rows]).any(axis=1).all())
-      for metric in wanted
-    )
+    for metric in (
+      *axis.metrics,
+      *((axis.denominator,) * bool(axis.denominator)),
+    ):
+      if metric not in steps.values:
+        return False
+      values = steps.values[metric][rows]
+      some = np.isfinite(values)
+      if metric == axis.denominator:
+        some &= values > 0
+      if not some.any(axis=1).all():
+        return False
+    return True
 
   axes = tuple(axis for axis in study.axes if scored(axis))
   kept = {axis.name for axis in axes}

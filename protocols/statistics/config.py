@@ -121,6 +121,7 @@ class StudyConfig:
     systems: systems to use, in order; empty for all.
     protocols: protocols to use; empty for all.
     intersect: use the common cases when systems differ, and say so.
+    pool_systems: take all systems as one, each step of each as a step.
     leave_out_unscored: leave out axes that some system has no case for, and
       the scores that need them, and say so; otherwise that is an error.
     options: what only this kind of study needs.
@@ -139,6 +140,7 @@ class StudyConfig:
   systems: tuple[str, ...] = ()
   protocols: tuple[str, ...] = ()
   intersect: bool = False
+  pool_systems: bool = False
   leave_out_unscored: bool = False
   options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -147,6 +149,12 @@ class StudyConfig:
     """Names of the axes and of the scores made of them."""
     axes, scores = (a.name for a in self.axes), (s.name for s in self.scores)
     return [*axes, *scores]
+
+  @property
+  def metrics(self) -> set[str]:
+    """Metrics of the table that the axes read."""
+    named = {m for a in self.axes for m in (*a.metrics, a.denominator)}
+    return named - {""}
 
 
 def load(name: str) -> StudyConfig:

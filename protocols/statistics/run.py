@@ -64,7 +64,7 @@ def run(run_config: RunConfig) -> str:
   if run_config.overrides:
     study = dataclasses.replace(study, **run_config.overrides)
     config.check(study, source="flags")
-  steps = read_input(run_config)
+  steps = read_input(run_config, study)
   logging.info(
     "%s: %d systems, %d cases, %d steps",
     study.study,
@@ -80,8 +80,8 @@ def run(run_config: RunConfig) -> str:
   return text(study, result)
 
 
-def read_input(run_config: RunConfig) -> StepTable:
-  """Reads the input of a run.
+def read_input(run_config: RunConfig, study: StudyConfig) -> StepTable:
+  """Reads the input of a run: what the study needs of it.
 
   Raises:
     InputError: unless exactly one kind of input is given.
@@ -103,7 +103,9 @@ def read_input(run_config: RunConfig) -> StepTable:
     return table.read(run_config.tables)
   if run_config.records:
     return adapters.from_records(run_config.records)
-  return adapters.from_evidence(run_config.evidence, variant=run_config.variant)
+  return adapters.from_evidence(
+    run_config.evidence, variant=run_config.variant, wanted=study.metrics
+  )
 
 
 def text(study: StudyConfig, result: Mapping[str, Any]) -> str:

@@ -70,6 +70,8 @@ def run(
       "study", "axes", found="none", expected="at least one score to form"
     )
   notes: list[str] = []
+  if study.pool_systems:
+    steps = cases.pooled(steps)
   if study.leave_out_unscored:
     study, notes = cases.scored_part(steps, study)
   if study.study == "temporal":

@@ -19,6 +19,7 @@ from protocols.statistics.config import StudyConfig
 from protocols.statistics.sampling import Estimand, Runtime, Sampled
 
 Result = dict[str, Any]
+AVERAGE = "mean of systems"
 
 
 def intervals_study(
@@ -26,8 +27,11 @@ def intervals_study(
 ) -> Result:
   """Every score of every system with its interval.
 
-  Options: `per_protocol` (bool) adds the protocol means.
+  Options: `per_protocol` (bool) adds the protocol means; `average` (bool) the
+  mean over systems; `one_sided` (bool) the share of replicates at or above 0.
   """
+  average = bool(study.options.get("average", False))
+  one_sided = bool(study.options.get("one_sided", False))
   per_protocol = bool(study.options.get("per_protocol", False))
   sampled = sampling.sample(
     cases, study, runtime, label="intervals", keep_protocols=per_protocol
@@ -35,8 +39,18 @@ def intervals_study(
   rows = []
   for name in sampling.targets(study):
     panel = sampling.panel(sampled.axes, name, study)
-    for s, system in enumerate(sampled.systems):
-      found = sampled.estimate(sampling.one_system(panel, s))
+    entries = {
+      system: sampling.one_system(panel, s)
+      for s, system in enumerate(sampled.systems)
+    }
+    if average:
+      entries[AVERAGE] = sampling.contrast(
+        panel, np.full(len(sampled.systems), 1 / len(sampled.systems))
+      )
+    for system, entry in entries.items():
+      found = sampled.estimate(entry)
+      if one_sided:
+        found["p_at_least_zero"] = float(np.mean(sampled.values(entry) >= 0))
       rows.append({"system": system, "score": name, "protocol": "", **found})
   for a, axis in enumerate(cases.axes):
     if axis.statistic != "macro":

@@ -38,7 +38,7 @@ class ResampledStudiesTest(parameterized.TestCase):
     ]
     found = run("intervals", steps=table.pivot(rows, source_name="x"))
     self.assertEqual(
-      found["notes"], ["1 of 7 strata hold one case and never vary: rare"]
+      found["notes"], ["1 of 5 strata hold one case and never vary: rare"]
     )
 
   def test_intervals(self) -> None:
