@@ -37,6 +37,13 @@ _OUTPUT = flags.DEFINE_string("output", None, "Folder to write.", required=True)
 _STRIDE = flags.DEFINE_integer(
   "stride", 5, "Frames per grid step; gaps are counted in it.", lower_bound=1
 )
+_CALIBRATE = flags.DEFINE_bool(
+  "calibrate",
+  False,
+  "Estimate colour focal length, depth-to-colour offset and poses of each"
+  " recording first, and register depth to colour. For hand-held RGB-D whose"
+  " colour and depth are not registered, such as 7-Scenes.",
+)
 _MIN_TRANS = flags.DEFINE_float(
   "min_trans", 0.15, "Smallest translation, metres.", lower_bound=0.01
 )
@@ -93,6 +100,7 @@ def main(argv: Sequence[str]) -> int:
     training=_TRAINING.value,
     train_trajectories=_TRAIN_TRAJECTORIES.value,
     seed=_SEED.value,
+    calibrate=_CALIBRATE.value,
   )
   print(benchmark_files.mine(config))
   return cli.OK

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from perception.errors import InputError
 from protocols.common import manifest as common_manifest
 from protocols.common import outputs
 from protocols.egogeneval import (
@@ -23,6 +24,7 @@ from protocols.egogeneval import (
   frames,
   manifest,
   mining,
+  recording_calibration,
   scenes,
   training,
 )
@@ -45,6 +47,7 @@ class MineConfig:
     training: also write the training set, and exclude these cases' scenes.
     train_trajectories: trajectories kept per subtype of the training set.
     seed: of the stratified draw of trajectories.
+    calibrate: estimate colour camera and poses of each recording first.
   """
 
   scenes: tuple[pathlib.Path, ...]
@@ -60,6 +63,7 @@ class MineConfig:
   training: bool = False
   train_trajectories: int = 0
   seed: int = 0
+  calibrate: bool = False
 
 
 def mine(config: MineConfig) -> str:
@@ -89,6 +93,11 @@ def mine(config: MineConfig) -> str:
       read_blocklist(config.blocklist),
       source=str(config.blocklist),
     )
+  reports: list[dict[str, Any]] = [{} for _ in opened]
+  if config.calibrate:
+    found = [recording_calibration.calibrated(scene) for scene in opened]
+    opened = [scene for scene, _ in found]
+    reports = [report for _, report in found]
   mined = []
   for scene in opened:
     miner = mining.SceneMiner(scene, config.mining)
@@ -119,9 +128,10 @@ def mine(config: MineConfig) -> str:
       "frames": len(miner.scene.frames),
       "skipped": miner.scene.skipped,
       "calibration": miner.scene.calibration,
-      "counts": found.counts,
+      "calibration_report": report,
+      "counts": done.counts,
     }
-    for miner, found in mined
+    for (miner, done), report in zip(mined, reports, strict=True)
   ]
   outputs.write_json(
     config.output / "mining.json",
@@ -134,6 +144,15 @@ def mine(config: MineConfig) -> str:
       "environment": outputs.environment(),
     },
   )
+  if not rows:
+    raise InputError(
+      config.output / "mining.json",
+      "cases",
+      found="no transition that passes all gates",
+      expected="at least one",
+      hint="It counts what each gate refused; see --stride, --min_trans,"
+      " --require_layers.",
+    )
   return summary(rows, gates)
 
 
@@ -237,4 +256,6 @@ def summary(
       f"{scene['scene_id']}: {scene['frames']} frames,"
       f" {scene['skipped']} skipped; {counted}"
     )
+    if scene["calibration_report"]:
+      lines.append(recording_calibration.summary(scene["calibration_report"]))
   return "\n".join(lines)

@@ -14,21 +14,25 @@ Source: EgoGenEval specification 3.1.
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
+from scipy.spatial import transform
 
 from perception import roles, video
+from perception.degenerate import DegenerateError
+from protocols.egogeneval import local_features, registration
 
-_RATIO = 0.85
 _REPROJECTION_PX = 3.0
+_REFINE_PX = 1.0
+_SMOOTH_WINDOW = 3
 _ITERATIONS = 2000
 _MIN_INLIERS = 20
 _MIN_DEPTH, _MAX_DEPTH = 0.05, 20.0
 _MAX_FEATURES = 8000
-_CONTRAST = 0.01  # Indoor walls have little: OpenCV's 0.04 finds half as much.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,6 +81,16 @@ class PairPose(Protocol):
     """Pose of the target camera in the source camera's frame."""
 
 
+@runtime_checkable
+class PairBackend(Protocol):
+  """A geometry backend with a mode for two images of any sizes."""
+
+  def pair_poses(
+    self, source: NDArray[np.uint8], target: NDArray[np.uint8]
+  ) -> NDArray[np.float64]:
+    """Camera-to-world [2, 4, 4] of two RGB uint8 images."""
+
+
 class GeometryPairPose:
   """Pair poses from a geometry backend."""
 
@@ -94,20 +108,29 @@ class GeometryPairPose:
     return self._backend.info
 
   def estimate(self, source: View, target: View) -> PairEstimate:
-    """See `PairPose`; the target is resized to the source where sizes differ.
+    """See `PairPose`.
 
-    Backends take frames of one size. The published code passes files of
-    different sizes; this is a documented deviation for such pairs only.
+    Both images go in at their own size and aspect (3.1). A backend without a
+    pair mode takes frames of one size only, so that images of two sizes are
+    not localised by it.
     """
-    image = target.image
-    if image.shape != source.image.shape:
-      height, width = source.image.shape[:2]
-      image = np.asarray(cv2.resize(image, (width, height)), np.uint8)
-    clip = video.clip_from_frames(
-      np.stack([source.image, image]), fps=0, name="pair"
-    )
-    found = self._backend.reconstruct(clip)
-    first, second = np.asarray(found.c2w, np.float64)
+    try:
+      if isinstance(self._backend, PairBackend):
+        poses = self._backend.pair_poses(source.image, target.image)
+      elif source.image.shape != target.image.shape:
+        return PairEstimate(
+          None,
+          f"{self.info.name} takes no images of two sizes:"
+          f" {source.image.shape[:2]}, {target.image.shape[:2]}",
+        )
+      else:
+        clip = video.clip_from_frames(
+          np.stack([source.image, target.image]), fps=0, name="pair"
+        )
+        poses = self._backend.reconstruct(clip).c2w
+    except DegenerateError as error:
+      return PairEstimate(None, str(error))
+    first, second = np.asarray(poses, np.float64)
     return PairEstimate(np.linalg.inv(first) @ second)
 
 
@@ -124,14 +147,12 @@ class PnpPairPose:
     self.info = roles.BackendInfo(
       role="pair_pose",
       name="pnp_sift",
-      version="1",
+      version="2",
       licence="Apache-2.0",
       comparable_to_published=False,
       settings={"min_inliers": min_inliers},
     )
-    self._cache: dict[
-      bytes, tuple[NDArray[np.float32], NDArray[np.float32]]
-    ] = {}
+    self._features = local_features.LocalFeatures(_MAX_FEATURES)
 
   def estimate(self, source: View, target: View) -> PairEstimate:
     """See `PairPose`; the source needs depth, both need intrinsics."""
@@ -142,7 +163,7 @@ class PnpPairPose:
     if np.array_equal(source.image, target.image):
       # The same pixels: no motion, exactly. Feature noise would give a sign.
       return PairEstimate(np.eye(4), "", int(source.image.size))
-    xy_source, xy_target = self._matches(source.image, target.image)
+    xy_source, xy_target = self._features.matches(source.image, target.image)
     points, keep = _lifted(
       xy_source, source.image.shape, source.depth, source.intrinsics
     )
@@ -166,65 +187,39 @@ class PnpPairPose:
     count = 0 if inliers is None else len(inliers)
     if not found or count < self._min_inliers:
       return PairEstimate(None, f"{count} inliers", count)
-    chosen = np.asarray(inliers).ravel()
-    rotation, translation = cv2.solvePnPRefineLM(
-      points[chosen], pixels[chosen], intrinsics, None, rotation, translation
-    )
-    world_to_target = np.eye(4)
-    world_to_target[:3, :3] = cv2.Rodrigues(rotation)[0]
-    world_to_target[:3, 3] = np.asarray(translation).ravel()
-    pose = np.asarray(np.linalg.inv(world_to_target), np.float64)
+    start = np.concatenate([np.ravel(rotation), np.ravel(translation)])
+    pose = _refined(start, points, pixels, intrinsics)
     if not np.all(np.isfinite(pose)):
       return PairEstimate(None, "non-finite pose", count)
     return PairEstimate(pose, "", count)
 
-  def _matches(
-    self, source: NDArray[np.uint8], target: NDArray[np.uint8]
-  ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    xy_a, descriptors_a = self._features(source)
-    xy_b, descriptors_b = self._features(target)
-    empty = np.zeros((0, 2))
-    if len(xy_a) < 2 or len(xy_b) < 2:
-      return empty, empty
-    matcher = cv2.BFMatcher(cv2.NORM_L2)
-    forward = matcher.knnMatch(descriptors_a, descriptors_b, k=2)
-    backward = {
-      m.queryIdx: m.trainIdx
-      for m in matcher.match(descriptors_b, descriptors_a)
-    }
-    pairs = [
-      (pair[0].queryIdx, pair[0].trainIdx)
-      for pair in forward
-      if len(pair) == 2
-      and pair[0].distance < _RATIO * pair[1].distance
-      and backward.get(pair[0].trainIdx) == pair[0].queryIdx
-    ]
-    if not pairs:
-      return empty, empty
-    rows = np.array(pairs)
-    return (
-      xy_a[rows[:, 0]].astype(np.float64),
-      xy_b[rows[:, 1]].astype(np.float64),
-    )
 
-  def _features(
-    self, image: NDArray[np.uint8]
-  ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    key = image.tobytes()
-    if key not in self._cache:
-      grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-      detector = cv2.SIFT.create(_MAX_FEATURES, contrastThreshold=_CONTRAST)
-      points, descriptors = detector.detectAndCompute(grey, None)
-      xy = np.array([p.pt for p in points], np.float32).reshape(-1, 2)
-      if descriptors is None:
-        descriptors = np.zeros((0, 128), np.float32)
-      if len(self._cache) > 64:
-        self._cache.clear()
-      # Square roots of the normalised histograms compare better (RootSIFT).
-      histograms = np.asarray(descriptors, np.float32)
-      total = np.maximum(histograms.sum(axis=1, keepdims=True), 1e-9)
-      self._cache[key] = (xy, np.sqrt(histograms / total))
-    return self._cache[key]
+def _refined(
+  start: NDArray[np.float64],
+  points: NDArray[np.float64],
+  pixels: NDArray[np.float64],
+  intrinsics: NDArray[np.float64],
+) -> NDArray[np.float64]:
+  """[4, 4] pose of the target from all matches, outliers weighted down.
+
+  Least squares over the inliers alone would lean to the pose that chose them.
+  """
+
+  def residual(unknown: NDArray[np.float64]) -> NDArray[np.float64]:
+    turned = transform.Rotation.from_rotvec(unknown[:3]).apply(points)
+    moved = turned + unknown[3:]
+    moved[:, 2] = np.maximum(moved[:, 2], _MIN_DEPTH)
+    return (registration.project(moved, intrinsics) - pixels).ravel()
+
+  found = optimize.least_squares(
+    residual, start, loss="cauchy", f_scale=_REFINE_PX, max_nfev=50
+  ).x
+  target_from_source = np.eye(4)
+  target_from_source[:3, :3] = transform.Rotation.from_rotvec(
+    found[:3]
+  ).as_matrix()
+  target_from_source[:3, 3] = found[3:]
+  return np.asarray(np.linalg.inv(target_from_source), np.float64)
 
 
 def _lifted(
@@ -233,7 +228,10 @@ def _lifted(
   depth: NDArray[np.float32],
   intrinsics: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-  """Source camera points of pixels with known depth, and which those are."""
+  """Source camera points of pixels with known depth, and which those are.
+
+  Pixels at an outline are left out: which surface they show is uncertain.
+  """
   if not len(xy):
     return np.zeros((0, 3)), np.zeros(0, bool)
   height, width = depth.shape
@@ -243,7 +241,8 @@ def _lifted(
   column = np.clip(np.rint(cell_x).astype(int), 0, width - 1)
   row = np.clip(np.rint(cell_y).astype(int), 0, height - 1)
   z = depth[row, column].astype(np.float64)
-  keep = np.isfinite(z) & (z > _MIN_DEPTH) & (z < _MAX_DEPTH)
+  smooth = registration.is_smooth(depth, window=_SMOOTH_WINDOW)[row, column]
+  keep = smooth & (z > _MIN_DEPTH) & (z < _MAX_DEPTH)
   z, xy = z[keep], xy[keep]
   k = intrinsics
   points = np.stack(
