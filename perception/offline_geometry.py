@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Geometry of static scenes without weights: the `opencv` backend.
 
-SIFT, essential matrix, PnP and bundle adjustment (pycolmap's where it is
-installed) give cameras (`structure_from_motion`); a plane sweep with
+SIFT (or XFeat), essential matrix, PnP and bundle adjustment (pycolmap's where
+it is installed) give cameras (`structure_from_motion`); a plane sweep with
 semi-global aggregation gives depth (`plane_sweep`). At most 40 keyframes are
 solved together; the frames between them are placed by PnP against the
 keyframes' points.
@@ -22,7 +22,9 @@ Confidence is the share of other views with a depth there that confirm it, in
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -48,6 +50,7 @@ _MIN_POINTS = 10
 _NEIGHBOURS = 6
 _DEPTH_MARGIN = 1.6
 _MIN_COVERAGE = 0.01
+KEYPOINTS = ("sift", "xfeat")
 ADJUSTMENTS = ("auto", "numpy", "pycolmap")
 
 
@@ -73,6 +76,7 @@ class OpenCvGeometry:
     window: int = 5,
     camera_unit: str = "arbitrary",
     adjustment: str = "auto",
+    keypoints: str = "sift",
   ) -> None:
     """Nothing is computed yet.
 
@@ -86,9 +90,11 @@ class OpenCvGeometry:
       camera_unit: unit of known cameras, `metre` or `arbitrary`.
       adjustment: solver of the bundle adjustment, one of `ADJUSTMENTS`; `auto`
         is pycolmap (4 or newer) where it is installed. `info` names which.
+      keypoints: one of `KEYPOINTS`; `xfeat` needs its package, see
+        `perception.neural.xfeat_keypoints`.
 
     Raises:
-      InputError: a setting out of range, or pycolmap is not here.
+      InputError: a setting out of range, or pycolmap or XFeat is not here.
     """
     if (
       focal_px < 0
@@ -102,10 +108,12 @@ class OpenCvGeometry:
         found=f"{focal_px}, {feature_side}, {depth_side}, {features}, {window}",
         expected=">= 0, >= 64, >= 64, >= 100, >= 1",
       )
-    self._focal, self._window, self._features = focal_px, window, features
+    self._focal, self._window = focal_px, window
     self._feature_side, self._depth_side = feature_side, depth_side
     self._camera_unit = camera_unit
     self._adjust, solver = _solver(adjustment)
+    found = _keypoints(keypoints, features)
+    self._detect, self._match = found.detect, found.match
     self._info = registry.info(
       registry.spec("geometry", "opencv"),
       f"{_VERSION}, opencv {cv2.__version__}",
@@ -117,7 +125,9 @@ class OpenCvGeometry:
         "window": window,
         "camera_unit": camera_unit,
         "adjustment": solver,
+        "keypoints": found.name,
       },
+      weights_sha256=found.weights_sha256,
     )
 
   @property
@@ -164,7 +174,7 @@ class OpenCvGeometry:
       if size != frames.size:
         picture = cv2.resize(picture, size[::-1], interpolation=cv2.INTER_AREA)
       gray.append(picture)
-      keypoints.append(two_view.detect(picture, limit=self._features))
+      keypoints.append(self._detect(picture))
     return _Frames(gray, keypoints, size)
 
   def _start(
@@ -193,7 +203,7 @@ class OpenCvGeometry:
     pairs = {}
     for a in range(len(keys)):
       for b in range(a + 1, min(len(keys), a + 1 + self._window)):
-        matches = two_view.match(keypoints[a], keypoints[b])
+        matches = self._match(keypoints[a], keypoints[b])
         pair = two_view.verify(keypoints[a], keypoints[b], matches, intrinsics)
         if pair is not None:
           pairs[a, b] = pair
@@ -230,7 +240,7 @@ class OpenCvGeometry:
       after = int(np.searchsorted(keys, row))
       world, xy = [], []
       for bank in (banks[after - 1], banks[after]):
-        matches = two_view.match(loaded.keypoints[row], bank[0])
+        matches = self._match(loaded.keypoints[row], bank[0])
         world.append(bank[1][matches[:, 1]])
         xy.append(loaded.keypoints[row].xy[matches[:, 0]])
       pose = sfm.resect(
@@ -341,6 +351,33 @@ def keyframes(count: int) -> np.ndarray:
   """Rows of at most 40 frames, evenly spread, the first and last included."""
   number = min(count, _MAX_KEYFRAMES)
   return np.unique(np.rint(np.linspace(0, count - 1, number)).astype(int))
+
+
+class _Matching(NamedTuple):
+  """How keypoints are found and matched, and what identifies that."""
+
+  detect: Callable[[np.ndarray], two_view.Keypoints]
+  match: Callable[[two_view.Keypoints, two_view.Keypoints], np.ndarray]
+  name: str
+  weights_sha256: str = ""
+
+
+def _keypoints(name: str, limit: int) -> _Matching:
+  """The features of a name."""
+  if name == "sift":
+    detect = functools.partial(two_view.detect, limit=limit)
+    return _Matching(detect, two_view.match, name)
+  if name != "xfeat":
+    raise errors.InputError(
+      "settings", "keypoints", found=name, expected=f"one of {KEYPOINTS}"
+    )
+  from perception.neural import xfeat_keypoints  # needs torch
+
+  found = xfeat_keypoints.XFeatKeypoints(limit=limit)
+  match = functools.partial(
+    two_view.match, ratio=None, min_cosine=xfeat_keypoints.MIN_COSINE
+  )
+  return _Matching(found.detect, match, found.version, found.weights_sha256)
 
 
 def _solver(name: str) -> tuple[sfm.Adjust, str]:

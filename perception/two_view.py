@@ -23,7 +23,7 @@ _ITERATIONS = 2000
 
 
 class Keypoints(NamedTuple):
-  """Positions [n, 2] float64 and unit descriptors [n, 128] float32."""
+  """Positions [n, 2] float64 and unit descriptors [n, C] float32."""
 
   xy: np.ndarray
   descriptors: np.ndarray
@@ -70,8 +70,22 @@ def detect(gray: np.ndarray, *, limit: int) -> Keypoints:
   return Keypoints(xy[first], np.sqrt(descriptors / norm)[first])
 
 
-def match(a: Keypoints, b: Keypoints) -> np.ndarray:
-  """[m, 2] rows of mutual nearest neighbours that pass the ratio test."""
+def match(
+  a: Keypoints,
+  b: Keypoints,
+  *,
+  ratio: float | None = RATIO,
+  min_cosine: float = -1.0,
+) -> np.ndarray:
+  """[m, 2] rows of mutual nearest neighbours that pass the ratio test.
+
+  Args:
+    a: keypoints of the first picture.
+    b: keypoints of the second.
+    ratio: the distance is below this share of that to the second nearest;
+      None: no such test.
+    min_cosine: smallest product of the two descriptors.
+  """
   if len(a.xy) < 2 or len(b.xy) < 2:
     return np.zeros((0, 2), np.int64)
   similarity = a.descriptors @ b.descriptors.T
@@ -82,8 +96,10 @@ def match(a: Keypoints, b: Keypoints) -> np.ndarray:
   second = similarity.max(axis=1)
   similarity[rows, best] = top
   back = np.argmax(similarity, axis=0)
-  distance, other = 2.0 - 2.0 * top, 2.0 - 2.0 * second
-  keep = (back[best] == rows) & (distance < RATIO**2 * other)
+  keep = (back[best] == rows) & (top >= min_cosine)
+  if ratio is not None:
+    distance, other = 2.0 - 2.0 * top, 2.0 - 2.0 * second
+    keep &= distance < ratio**2 * other
   return np.stack([rows[keep], best[keep]], axis=1)
 
 
