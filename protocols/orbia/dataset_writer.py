@@ -80,7 +80,7 @@ def write_dataset(root: pathlib.Path, cases: Sequence[CaseContent]) -> None:
 def write_public(folder: pathlib.Path, case: CaseContent) -> None:
   """Writes what a generator may see."""
   folder.mkdir(parents=True, exist_ok=True)
-  _write_rgb(folder / "q0.png", case.image)
+  write_rgb(folder / "q0.png", case.image)
   outputs.write_atomic(folder / "prompt.txt", case.prompt + "\n")
   times = np.arange(len(case.poses)) / RELEASED.fps
   np.savez(folder / "camera.npz", poses_c2w=case.poses, timestamps_s=times)
@@ -163,7 +163,7 @@ def _write_view(
 ) -> dict[str, Any]:
   place = folder / name
   place.mkdir(parents=True, exist_ok=True)
-  _write_rgb(place / "rgb.png", view.rgb)
+  write_rgb(place / "rgb.png", view.rgb)
   np.save(place / "depth.npy", view.depth.astype(np.float32))
   _write_mask(place / "valid.png", view.valid)
   rgb_camera: dict[str, Any] = _camera(view.k_rgb, view.rgb.shape[:2])
@@ -186,7 +186,8 @@ def _camera(
   return {"K": matrix.tolist(), "width": size[1], "height": size[0]}
 
 
-def _write_rgb(path: pathlib.Path, image: NDArray[np.uint8]) -> None:
+def write_rgb(path: pathlib.Path, image: NDArray[np.uint8]) -> None:
+  """Writes a picture [H, W, 3]."""
   cv2.imwrite(str(path), cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
 
 

@@ -15,7 +15,9 @@ import kernels
 from protocols import conformance, doctor
 from protocols.benchmark import Result
 from protocols.common import timing
+from protocols.orbia import dataset_writer
 from tests.bin import running
+from tests.protocols.orbia import tiny_world
 from tests.protocols.pdi import small_world
 from tests.shared_files import shared
 
@@ -90,6 +92,24 @@ class DoctorTest(parameterized.TestCase):
       [doctor.GOOD, doctor.PROBLEM, doctor.PROBLEM, doctor.PROBLEM],
     )
     self.assertEqual(found[0].text, "valid Geometry")
+
+
+class ConditionsTest(absltest.TestCase):
+  def test_a_data_set_and_no_data_set(self):
+    root = pathlib.Path(self.create_tempdir().full_path)
+    content = tiny_world.case_content(tiny_world.Wall())
+    dataset_writer.write_dataset(root / "data", [content])
+    out = root / "out"
+    good = running.run(
+      "conditions", f"--dataset={root / 'data'}", f"--output={out}"
+    )
+    self.assertEqual(good.returncode, 0, good.stderr)
+    self.assertIn("conditions of 1 cases", good.stdout)
+    self.assertTrue((out / "tiny/prompt.txt").exists())
+    bad = running.run("conditions", f"--dataset={root}", f"--output={out}")
+    self.assertEqual(bad.returncode, 2)
+    self.assertIn("manifest.json", bad.stderr)
+    self.assertNotIn("Traceback", bad.stderr)
 
 
 class BenchmarkTest(absltest.TestCase):
