@@ -11,8 +11,8 @@ initialised: every process then runs the same study and holds all replicates
 at the end.
 
 XLA counts draws on one core of a CPU, hence one batch in flight for each
-core. Batches come from as many threads: XLA runs what one thread asks of a
-CPU in turn, what several ask side by side.
+core, computed by that core alone. Batches come from as many threads: XLA runs
+what one thread asks of a CPU in turn, what several ask side by side.
 
 The random words are Threefry in counter mode (`kernels.bootstrap_bits`), 1 ns
 each on one core of a 2026 server CPU when they are drawn in pairs;
@@ -43,7 +43,7 @@ from protocols.statistics.streams import Stream
 
 # Replicates per dispatch and device; bounds the memory together with the
 # number of batches in flight.
-DEFAULT_BATCH = 2048
+DEFAULT_BATCH = 1024
 _CPU_BLOCK = 128
 _ACCELERATOR_BLOCK = 2048
 _ACCELERATOR_IN_FLIGHT = 4
@@ -79,7 +79,7 @@ class Sampler:
       self._step = (
         _step(plan, self._mesh, dtype)
         .lower(self._key(0), self._numbers(0), self._tables)
-        .compile()
+        .compile(compiler_options=_compiler_options())
       )
 
   def batches(
@@ -266,6 +266,11 @@ def _stream_counts(
 
 def _on_cpu() -> bool:
   return jax.default_backend() == "cpu"
+
+
+def _compiler_options() -> dict[str, str | bool]:
+  """Cores share batches between them, not the loops of one batch."""
+  return {"xla_cpu_multi_thread_eigen": False} if _on_cpu() else {}
 
 
 def _in_flight() -> int:
