@@ -276,18 +276,23 @@ def join(
     totals: from every chunk to the first, as from `chain`.
   """
   ends = [start for start, _ in ranges[1:]] + [ranges[-1][1]]
-  parts = [
-    chunk.rows(0, end - start).moved(total)
-    for chunk, (start, _), end, total in zip(
-      chunks, ranges, ends, totals, strict=True
-    )
-  ]
-  confidences = [part.confidence for part in parts]
+  known = all(chunk.confidence is not None for chunk in chunks)
+  shape = (ranges[-1][1], *chunks[0].depth.shape[1:])
+  depth = np.empty(shape, chunks[0].depth.dtype)
+  confidence = np.empty(shape, np.float32) if known else None
+  cameras = []
+  # Written in place: a minute of video takes a gigabyte once, not twice.
+  for chunk, (start, _), end, total in zip(
+    chunks, ranges, ends, totals, strict=True
+  ):
+    own = chunk.rows(0, end - start)
+    np.multiply(own.depth, total.scale, out=depth[start:end], casting="unsafe")
+    if confidence is not None:
+      confidence[start:end] = own.confidence
+    cameras.append((own.intrinsics, total.poses(own.c2w)))
   return Chunk(
-    np.concatenate([part.depth for part in parts]),
-    np.concatenate([part.intrinsics for part in parts]),
-    np.concatenate([part.c2w for part in parts]),
-    None
-    if any(c is None for c in confidences)
-    else np.concatenate([c for c in confidences if c is not None]),
+    depth,
+    np.concatenate([intrinsics for intrinsics, _ in cameras]),
+    np.concatenate([c2w for _, c2w in cameras]),
+    confidence,
   )

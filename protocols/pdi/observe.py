@@ -290,11 +290,11 @@ def _aligned(case: PdiCase, found: Observed) -> Observed:
       expected="at least one frame that all of them cover",
       hint="Check that the arrays belong to this clip.",
     )
-  rows = {
-    name: np.searchsorted(index, common) for name, index in columns.items()
-  }
+  # What covers no more than the others stays: a selection copies gigabytes.
   changes: dict[str, Any] = {
-    name: getattr(found, name).select(rows[name]) for name in columns
+    name: getattr(found, name).select(np.searchsorted(index, common))
+    for name, index in columns.items()
+    if len(index) > len(common)
   }
   longest = max(len(index) for index in columns.values())
   return dataclasses.replace(
