@@ -10,9 +10,16 @@ import pathlib
 from collections.abc import Iterator, Sequence
 
 import kernels
-from perception import observation, recorded, registry, roles, video
+from perception import (
+  observation,
+  pycolmap_adjustment,
+  recorded,
+  registry,
+  roles,
+  video,
+)
 from perception.errors import InputError
-from perception.neural import checkpoints
+from perception.neural import checkpoints, xfeat_keypoints
 from protocols.common import manifest, outputs
 
 GOOD = "ok"
@@ -120,6 +127,24 @@ def perception_backends() -> Iterator[Finding]:
       yield Finding(GOOD if state.available else NOTE, f"{role} {name}", text)
 
 
+def offline_extras() -> Iterator[Finding]:
+  """What the offline geometry uses where it is installed."""
+  solver = pycolmap_adjustment.version()
+  yield Finding(
+    GOOD if solver else NOTE,
+    "pycolmap",
+    f"{solver} solves the bundle adjustment of geometry opencv"
+    if solver
+    else "absent (pip install pycolmap): NumPy solves the bundle adjustment",
+  )
+  reason = xfeat_keypoints.why_absent()
+  yield Finding(
+    NOTE if reason else GOOD,
+    "xfeat",
+    reason or 'geometry opencv takes {"keypoints": "xfeat"}',
+  )
+
+
 def model_weights() -> Iterator[Finding]:
   """Which weights are on this machine; how to get the others."""
   for topic, present, text in checkpoints.status():
@@ -193,6 +218,7 @@ def run(paths: Sequence[pathlib.Path]) -> list[Finding]:
     *environment(),
     *name_hazards(),
     *perception_backends(),
+    *offline_extras(),
     *model_weights(),
     *inputs(paths),
   ]

