@@ -186,6 +186,10 @@ def scored_part(
   """
   number = {name: i for i, name in enumerate(steps.systems)}
   rows = [number[name] for name in study.systems or steps.systems]
+  inside = np.ones(steps.case_of_step.shape, bool)
+  if study.protocols:
+    used = np.isin(steps.groups["protocol"], study.protocols)
+    inside = used[steps.case_of_step]
 
   def scored(axis: Axis) -> bool:
     for metric in (
@@ -194,7 +198,7 @@ def scored_part(
     ):
       if metric not in steps.values:
         return False
-      values = steps.values[metric][rows]
+      values = steps.values[metric][rows][:, inside]
       some = np.isfinite(values)
       if metric == axis.denominator:
         some &= values > 0

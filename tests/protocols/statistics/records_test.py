@@ -266,6 +266,27 @@ class OrbiaTreeTest(parameterized.TestCase):
           self.assertIsNotNone(wanted)
           self.assertAlmostEqual(float(value), wanted, places=9)
 
+  @parameterized.parameters("short", "long")
+  def test_correlations_of_one_horizon(self, horizon: str) -> None:
+    records = _orbia_records("paper")
+    folder = pathlib.Path(self.create_tempdir().full_path)
+    with store.RecordLog(folder / "records.jsonl") as log:
+      for record in records:
+        log.append(record)
+    expected = {
+      (row["first"], row["second"]): row["model_level"]
+      for row in aggregate.tier_correlations(records, c=orbia_constants.PAPER)
+      if row["horizon"] == horizon
+    }
+    rows = _run(f"orbia_tiers_{horizon}", folder)["rows"]
+    self.assertLen(rows, 15)
+    for row in rows:
+      pair = tuple(
+        "T6" if name.startswith("temporal") else name
+        for name in (row["first"], row["second"])
+      )
+      self.assertAlmostEqual(row["spearman"], expected[pair])
+
 
 if __name__ == "__main__":
   absltest.main()
