@@ -157,7 +157,10 @@ def cmg_row(row: Mapping[str, Any], *, source: str, field: str) -> CmgEvidence:
   return CmgEvidence(
     key,
     _number(row, "action_expected", source, field),
-    _finite(row.get("action_pred")),
+    # The score needs the error alone; an estimate that is there must be one.
+    math.nan
+    if row.get("action_pred") is None
+    else _number(row, "action_pred", source, field),
     _number(row, "action_abs_err", source, field, 0.0),
     direction,
     unit,

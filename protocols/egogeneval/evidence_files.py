@@ -67,8 +67,8 @@ class SystemEvidence:
     ssp_ids: ids of all scene rows.
     masked: cases with a G = 0 step.
     statuses: steps without evidence.
-    proposals_failed: scene rows whose correspondence call failed; in the
-      released variant they count as M = 0.
+    proposals_failed: ids of scene rows whose correspondence call failed; in
+      the released variant they count as M = 0.
     digests: SHA-256 of the files.
     origins: by case id; empty where the evidence does not say.
   """
@@ -79,7 +79,7 @@ class SystemEvidence:
   ssp_ids: frozenset[str]
   masked: frozenset[str]
   statuses: tuple[StepStatus, ...]
-  proposals_failed: int
+  proposals_failed: frozenset[str]
   digests: Mapping[str, str]
   origins: Mapping[str, CaseOrigin] = dataclasses.field(default_factory=dict)
 
@@ -122,7 +122,7 @@ def read_system(name: str, paths: Mapping[str, pathlib.Path]) -> SystemEvidence:
     for field, row in common_manifest.read_jsonl(cmg_path)
   ]
   _refuse_repeats(cmg_path, [row.key.record_id for row in cmg])
-  rows, counts, failed = [], [], 0
+  rows, counts, failed = [], [], set()
   for field, row in common_manifest.read_jsonl(ssp_path):
     if evidence.TRUSTED_TOPOLOGY in row:
       # Spec 16.6: the released aggregator would trust it unseen.
@@ -136,7 +136,8 @@ def read_system(name: str, paths: Mapping[str, pathlib.Path]) -> SystemEvidence:
     key = evidence.parse_id(row.get("id"), source=str(ssp_path), field=field)
     count = evidence.target_count(row, source=str(ssp_path), field=field)
     counts.append((key, count))
-    failed += bool(row.get("proposal_failed"))
+    if row.get("proposal_failed"):
+      failed.add(key.record_id)
     if count:
       rows.append(evidence.ssp_row(row, source=str(ssp_path), field=field))
   ids = [key.record_id for key, _ in counts]
@@ -149,7 +150,7 @@ def read_system(name: str, paths: Mapping[str, pathlib.Path]) -> SystemEvidence:
     frozenset(ids),
     frozenset(masked),
     tuple(_statuses(paths.get("status"))),
-    failed,
+    frozenset(failed),
     {key: formats.sha256_of_file(path) for key, path in sorted(paths.items())},
     {origin.case_id: origin for origin in _origins(paths.get("origin"))},
   )

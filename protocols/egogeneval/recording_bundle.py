@@ -3,9 +3,10 @@
 """Poses of a recording that agree with both its features and its surfaces.
 
 Gauss-Newton with Cauchy weights over the colour poses of all frames. Features
-give pixels, surfaces give metres; a weak prior on the starting poses fixes
-the frame of reference. A pose moves by C <- C Exp(w, v), small rotation w and
-translation v in its own axes. The focal length is estimated apart.
+give pixels, surfaces give metres; each kind is divided by its own robust
+spread, so that neither unit is favoured. A weak prior on the starting poses
+fixes the frame of reference. A pose moves by C <- C Exp(w, v), small rotation
+w and translation v in its own axes. The focal length is estimated apart.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from scipy.spatial import transform
 from protocols.egogeneval import recording_terms
 from protocols.egogeneval.recording_terms import Floats
 
-_FEATURE_SCALE_PX = 2.0
-_PLANE_SCALE_M = 0.02
-_PLANE_PX_PER_M = 200.0
+_FOCAL_SCALE_PX = 2.0
+_FINEST_PX, _FINEST_M = 0.1, 5e-4  # No recording is measured more finely.
+_CAUCHY = 2.385  # Spreads; 95 % efficient for normal errors.
+_MAD = 1.4826  # Spread of a normal distribution over its median deviation.
 _PRIOR_DEG, _PRIOR_M = 0.4, 0.006
 _FOCAL_SPREAD = 0.1  # of its logarithm
 
@@ -89,7 +91,7 @@ def fitted_focal(
     residual,
     np.zeros(1),
     loss="cauchy",
-    f_scale=_FEATURE_SCALE_PX,
+    f_scale=_FOCAL_SCALE_PX,
     x_scale=_FOCAL_SPREAD,
     bounds=(-1.0, 1.0),
   )
@@ -223,8 +225,9 @@ def _add_features(
   columns = np.concatenate(
     [_columns(matches.source), _columns(matches.target)], axis=1
   )
+  spread = _spread(found.residual, _FINEST_PX)
   squared = np.sum(found.residual**2, axis=1)
-  weight = 1.0 / (1.0 + squared / _FEATURE_SCALE_PX**2)
+  weight = _weight(np.sqrt(squared), spread)
   normal.add(
     np.repeat(columns, 2, axis=0),
     jacobian,
@@ -250,11 +253,21 @@ def _add_planes(
   # A small motion of the colour camera is another one of the depth camera.
   adjoint = _adjoint(np.asarray(np.linalg.inv(depth_to_colour), np.float64))
   jacobian = np.concatenate([by_source @ adjoint, by_target @ adjoint], axis=1)
-  weight = _PLANE_PX_PER_M**2 / (1.0 + (residual / _PLANE_SCALE_M) ** 2)
+  weight = _weight(residual, _spread(residual, _FINEST_M))
   columns = np.concatenate(
     [_columns(planes.source), _columns(planes.target)], axis=1
   )
   normal.add(columns, jacobian, residual, weight)
+
+
+def _spread(residual: Floats, finest: float) -> float:
+  """Robust standard deviation, at least `finest`."""
+  return max(_MAD * float(np.median(np.abs(residual))), finest)
+
+
+def _weight(size: Floats, spread: float) -> Floats:
+  """Cauchy weights of residuals in units of their spread."""
+  return np.asarray(1.0 / (spread**2 + (size / _CAUCHY) ** 2), np.float64)
 
 
 def _prior(poses: Floats, prior: Floats) -> tuple[Floats, Floats]:

@@ -129,7 +129,7 @@ def _totals(
   limits: constants.Constants,
   allow_partial: bool,
 ) -> SystemTotals:
-  steps = _StepTable(system, cmg, ssp, expected, mask)
+  steps = _StepTable(system, cmg, ssp, expected, mask, limits)
   coverage = steps.coverage()
   complete = coverage["scored"] == coverage["expected"]
   records = tuple(steps.records(limits))
@@ -181,6 +181,7 @@ class _StepTable:
     ssp: scoring.SspScores,
     expected: frozenset[str],
     mask: frozenset[str],
+    limits: constants.Constants,
   ) -> None:
     self._system = system
     self._expected = expected
@@ -197,6 +198,13 @@ class _StepTable:
       if row.key.record_id in expected
     }
     self._statuses = {(s.axis, s.record_id): s for s in system.statuses}
+    if not limits.failed_proposal_is_empty:
+      # Spec 13 item 18: a failed call is no evidence of a missing object.
+      for record_id in system.proposals_failed:
+        self._ssp_rows.pop(record_id, None)
+        self._statuses["ssp", record_id] = evidence_files.StepStatus(
+          record_id, "ssp", FAILED, "the matching call failed"
+        )
     stated = {s.axis for s in system.statuses}
     present = {"cmg": bool(system.cmg), "ssp": bool(system.ssp_ids)}
     # An axis without any row or status was not measured at all.
@@ -213,9 +221,9 @@ class _StepTable:
     """(status, reason) of a step on one axis."""
     if axis == "cmg" and record_id in self._cmg_rows:
       return OK, ""
-    if axis == "ssp" and record_id in self._system.ssp_ids:
-      return OK, ""
     found = self._statuses.get((axis, record_id))
+    if axis == "ssp" and found is None and record_id in self._system.ssp_ids:
+      return OK, ""
     if found is None:
       return MISSING, f"no {axis} evidence"
     return found.status, found.reason
@@ -231,7 +239,7 @@ class _StepTable:
       "degenerate": counts[DEGENERATE],
       "missing": counts[MISSING],
       "failed": counts[FAILED],
-      "proposals_failed": self._system.proposals_failed,
+      "proposals_failed": len(self._system.proposals_failed),
     }
 
   def _worst(self, record_id: str) -> str:
@@ -331,6 +339,12 @@ class _StepTable:
           "ssp_steps": sum(i in self._system.ssp_ids for i in ids),
           "ssp_masked": float(case in self._mask),
         },
+        notes=tuple(
+          f"{i.rpartition('__')[2].replace('step', 'step ')}: the matching call"
+          " failed and counts as no match (released)"
+          for i in ids
+          if i in self._system.proposals_failed and i in self._ssp_rows
+        ),
         provenance={
           **(origin.provenance if origin else {}),
           "evidence_sha256": dict(self._system.digests),

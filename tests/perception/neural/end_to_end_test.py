@@ -24,7 +24,6 @@ from perception.neural import cotracker3
 ROOT = pathlib.Path(__file__).parents[3]
 _DATA = ROOT.parent / "shared/data"
 _CLIP = _DATA / "videos/apple.mp4"
-_SCENE = _DATA / "sevenscenes"
 _DA3 = {
   "model": "da3-small",
   "weights": "random",
@@ -112,7 +111,7 @@ class FlagfileTest(_Case):
           self.assertIn(part.rpartition("=")[2], known, f"{name}: {line}")
 
 
-class _NeuralCase(_Case):
+class NeuralCase(_Case):
   def setUp(self):
     super().setUp()
     for name in ("torch", "transformers", "depth_anything_3"):
@@ -120,7 +119,7 @@ class _NeuralCase(_Case):
 
 
 @pytest.mark.perception
-class PdiTest(_NeuralCase):
+class PdiTest(NeuralCase):
   def _record(self, *flags):
     result = run(
       "evaluate",
@@ -147,54 +146,6 @@ class PdiTest(_NeuralCase):
       self.skipTest("CoTracker is the user's: set WORLDGAUGE_COTRACKER")
     record = self._record("--masks=grabcut_flow")
     self._check(record, ("tracks", "geometry"))
-
-
-@pytest.mark.perception
-class EgoGenEvalTest(_NeuralCase):
-  def test_grounding_and_preservation(self):
-    mined, oracle = self.folder / "mined", self.folder / "oracle"
-    out = self.folder / "out"
-    files = [
-      f"--manifest={mined}/manifest.jsonl",
-      f"--eval_frames={mined}/eval_frames.jsonl",
-    ]
-    run(
-      "mine",
-      f"--flagfile={ROOT}/bin/flags/mine_benchmark.flags",
-      f"--scenes={_SCENE}",
-      f"--output={mined}",
-      "--max_cases_per_scene=1",
-    )
-    run("rollout", "--reference=oracle", *files, f"--output={oracle}")
-    cases = (mined / "manifest.jsonl").read_text().splitlines()
-    labels = self.folder / "labels.jsonl"
-    with open(labels, "w") as stream:
-      for case in map(json.loads, cases):
-        words = {"detector_prompt_labels": ["monitor", "chair"]}
-        row = {
-          "sample_id": case["sample_id"],
-          "target_labels": [words] * len(case["target_images"]),
-        }
-        stream.write(json.dumps(row) + "\n")
-    result = run(
-      "evaluate",
-      f"--flagfile={ROOT}/bin/flags/egogeneval_neural.flags",
-      *files,
-      f"--labels={labels}",
-      f"--predictions={oracle}",
-      f"--output={out}",
-      "--ego_vision=none",
-      "--ego_matcher=similarity",
-      f"--ego_backend_settings={json.dumps(SMALL)}",
-    )
-    records = read_records(out, result)
-    self.assertLen(records, len(cases))
-    for record in records:
-      self.assertEqual(record["status"], "ok", record["reason"])
-      self.assertFalse(record["comparable_to_published"])
-      self.assertGreater(record["coverage"]["cmg_steps"], 0)
-      self.assertGreater(record["coverage"]["ssp_steps"], 0)
-      self.assertIn('"weights": "random"', json.dumps(record["provenance"]))
 
 
 if __name__ == "__main__":

@@ -264,7 +264,14 @@ class DiagnosticsTest(absltest.TestCase):
     parsed = [evidence.cmg_row(r, source="e", field="f") for r in rows]
     scenes = [evidence.ssp_row(r, source="e", field="f") for r in ssp]
     return evidence_files.SystemEvidence(
-      "s", tuple(parsed), tuple(scenes), frozenset(), frozenset(), (), 0, {}
+      "s",
+      tuple(parsed),
+      tuple(scenes),
+      frozenset(),
+      frozenset(),
+      (),
+      frozenset(),
+      {},
     )
 
   def test_cycle_response_counts_the_frozen_return(self):
