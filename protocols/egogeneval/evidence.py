@@ -327,7 +327,7 @@ def _list_of_objects(
 ) -> list[Mapping[str, Any]]:
   entries = row.get(name)
   if not isinstance(entries, list) or not all(
-    isinstance(entry, Mapping) for entry in entries
+    isinstance(entry, dict) for entry in entries
   ):
     raise _error(
       source, field, name, type(entries).__name__, "a list of objects"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frozen evidence: bad rows, masks, completeness, variants, whole runs."""
 
+import gc
 import json
 import math
 import pathlib
@@ -250,6 +251,18 @@ class FolderTest(parameterized.TestCase):
     outcome = self._run()
     self.assertFalse(outcome.complete)
     self.assertIn("ssp not measured", outcome.text)
+
+  def test_the_collector_runs_again_after_reading(self):
+    self.assertTrue(gc.isenabled())
+    evidence_files.read_folder(self.evidence)
+    self.assertTrue(gc.isenabled())
+    with (
+      self.assertRaises(ValueError),
+      evidence_files.many_objects(),
+    ):
+      self.assertFalse(gc.isenabled())
+      raise ValueError
+    self.assertTrue(gc.isenabled())
 
   def test_a_split_batch_equals_single_systems(self):
     systems = evidence_files.read_folder(self.evidence)
