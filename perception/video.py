@@ -350,7 +350,8 @@ def write_video(
       rate = fractions.Fraction(fps).limit_denominator(100_000)
       codec = "libx264rgb" if lossless else "libx264"
       stream: Any = container.add_stream(codec, rate=rate)
-      stream.options = {"qp": "0"} if lossless else {"crf": str(crf)}
+      exact = {"qp": "0", "preset": "veryfast"}
+      stream.options = exact if lossless else {"crf": str(crf)}
       stream.pix_fmt = "rgb24" if lossless else "yuv444p" if odd else "yuv420p"
       for image in _chain(first, iterator):
         _check_frame(name, count, image, shape)
