@@ -24,6 +24,7 @@ from protocols.egogeneval import (
   frames,
   manifest,
   mining,
+  predictions,
   recording_calibration,
   scenes,
   training,
@@ -188,6 +189,10 @@ def _frame_row(
     (image.shape[0], image.shape[1]),
     scene.dataset,
   )
+  picture = frame.path
+  if frame.correct is not None:
+    picture = output / "images" / f"{name}.png"
+    predictions.write_image(picture, image)
   path = output / "depth" / f"{name}.npy"
   path.parent.mkdir(parents=True, exist_ok=True)
   np.save(path, depth)
@@ -197,9 +202,9 @@ def _frame_row(
     "scene_id": scene.scene_id,
     "image_ref": frame.reference,
     "loader_frame_idx": int(frame.frame_id),
-    "image_path": os.path.relpath(frame.path.resolve(), output.resolve()),
+    "image_path": os.path.relpath(picture.resolve(), output.resolve()),
     "depth_path": f"depth/{name}.npy",
-    "rgb_sha256": formats.sha256_of_file(frame.path),
+    "rgb_sha256": formats.sha256_of_file(picture),
     "depth_sha256": formats.sha256_of_file(path),
     "image_height": reduced.shape[0],
     "image_width": reduced.shape[1],

@@ -8,11 +8,13 @@ Source: EgoGenEval specification 1.4, 12.3.
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -307,6 +309,22 @@ def last_frame(path: pathlib.Path) -> NDArray[np.uint8]:
 
   *_, last = video.open_video(path)
   return np.asarray(last, np.uint8)
+
+
+def write_image(path: pathlib.Path, image: NDArray[np.uint8]) -> None:
+  """Writes RGB uint8 as PNG, atomically.
+
+  Raises:
+    InputError: if the disk refuses.
+  """
+  path.parent.mkdir(parents=True, exist_ok=True)
+  temporary = path.with_name(f".{path.name}.tmp.png")
+  bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+  if not cv2.imwrite(str(temporary), bgr):
+    raise InputError(
+      path, "write", found="refused", expected="a writable folder with space"
+    )
+  os.replace(temporary, path)
 
 
 def write(path: pathlib.Path, rows: Iterable[Mapping[str, Any]]) -> None:

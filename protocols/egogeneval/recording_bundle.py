@@ -19,7 +19,7 @@ from scipy import optimize, sparse
 from scipy.sparse import linalg as sparse_linalg
 from scipy.spatial import transform
 
-from protocols.egogeneval import recording_terms
+from protocols.egogeneval import recording_terms, registration
 from protocols.egogeneval.recording_terms import Floats
 
 _FOCAL_SCALE_PX = 2.0
@@ -27,7 +27,8 @@ _FINEST_PX, _FINEST_M = 0.1, 5e-4  # No recording is measured more finely.
 _CAUCHY = 2.385  # Spreads; 95 % efficient for normal errors.
 _MAD = 1.4826  # Spread of a normal distribution over its median deviation.
 _PRIOR_DEG, _PRIOR_M = 0.4, 0.006
-_FOCAL_SPREAD = 0.1  # of its logarithm
+_LENS_SPREAD = 0.1  # of the coefficients and of the logarithm of the focal
+_LENS_LIMIT = 1.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,11 +39,13 @@ class Cameras:
     poses: [n, 4, 4] colour camera-to-world.
     focal: pixels.
     center: [2] principal point.
+    lens: [2] radial coefficients, see `registration.distort`.
   """
 
   poses: Floats
   focal: float
   center: Floats
+  lens: Floats = dataclasses.field(default_factory=lambda: np.zeros(2))
 
   @property
   def intrinsics(self) -> Floats:
@@ -71,31 +74,43 @@ def plane_residual(
   return np.asarray(np.sum((moved - planes.anchors) * planes.normals, axis=1))
 
 
-def fitted_focal(
-  cameras: Cameras, matches: recording_terms.Matches, depth: Floats
-) -> float:
-  """Focal length that features ask for under fixed poses.
+def fitted_lens(
+  cameras: Cameras,
+  matches: recording_terms.Matches,
+  depth: Floats,
+  *,
+  move_focal: bool,
+) -> Cameras:
+  """Focal length and lens that features ask for under fixed poses.
 
   Args:
     cameras: where to start.
     matches: features.
     depth: [n] depth of their sources, all known.
+    move_focal: False leaves the focal length and fits the lens alone.
   """
 
-  def residual(log_change: Floats) -> Floats:
-    focal = cameras.focal * float(np.exp(log_change[0]))
-    trial = dataclasses.replace(cameras, focal=focal)
-    return feature_residual(trial, matches, depth).ravel()
+  def changed(change: Floats) -> Cameras:
+    focal = cameras.focal * float(np.exp(change[2])) if move_focal else None
+    return dataclasses.replace(
+      cameras,
+      focal=cameras.focal if focal is None else focal,
+      lens=cameras.lens + change[:2],
+    )
 
+  def residual(change: Floats) -> Floats:
+    return feature_residual(changed(change), matches, depth).ravel()
+
+  unknowns = 3 if move_focal else 2
   found = optimize.least_squares(
     residual,
-    np.zeros(1),
+    np.zeros(unknowns),
     loss="cauchy",
     f_scale=_FOCAL_SCALE_PX,
-    x_scale=_FOCAL_SPREAD,
-    bounds=(-1.0, 1.0),
+    x_scale=_LENS_SPREAD,
+    bounds=(-_LENS_LIMIT, _LENS_LIMIT),
   )
-  return cameras.focal * float(np.exp(found.x[0]))
+  return changed(found.x)
 
 
 def refine(
@@ -159,13 +174,17 @@ def _moved(
 def _predict(
   cameras: Cameras, matches: recording_terms.Matches, depth: Floats
 ) -> _Prediction:
-  ray = (matches.xy_source - cameras.center) / cameras.focal
+  source, target = (
+    registration.undistort(xy, cameras.intrinsics, cameras.lens)
+    for xy in (matches.xy_source, matches.xy_target)
+  )
+  ray = (source - cameras.center) / cameras.focal
   points = np.column_stack([ray, np.ones(len(ray))]) * depth[:, None]
   moved, rotation = _moved(
     cameras.poses, matches.source, matches.target, points
   )
   xy = moved[:, :2] / moved[:, 2:] * cameras.focal + cameras.center
-  return _Prediction(xy - matches.xy_target, points, moved, rotation)
+  return _Prediction(xy - target, points, moved, rotation)
 
 
 class _NormalEquations:

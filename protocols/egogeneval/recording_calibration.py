@@ -6,13 +6,16 @@ Hand-held depth cameras often come with one focal length for two cameras, with
 depth that is not registered to colour, and with poses of a depth tracker. All
 three are measured here from the recording itself, in order:
 
-1. a first colour focal length, from features under the recorded poses;
+1. a first colour focal length and radial lens distortion, from features under
+   the recorded poses;
 2. focal length and offset of the colour camera, by laying depth outlines on
    colour edges; no pose takes part in this. The offset is a shift in the image
    plane and a roll: the other rotations cannot be told from a shift, nor the
    third shift from the focal length, and the principal point stays as recorded;
 3. the poses, which must explain the matched features as well as the recorded
-   surfaces.
+   surfaces, and in turn the lens that the features ask for.
+
+Pictures are then those of a pinhole camera: undistorted.
 
 Nothing is taken from a table of known cameras. The report holds residuals
 before and after on frame pairs that the estimate did not use; the surfaces
@@ -64,6 +67,7 @@ class Calibration:
 
   Attributes:
     intrinsics: [3, 3] of the colour camera.
+    lens: [2] its radial distortion, see `registration.distort`.
     depth_intrinsics: [3, 3] of the depth camera, as recorded.
     depth_to_colour: [4, 4] rigid.
     poses_c2w: [n, 4, 4] of the colour camera.
@@ -71,6 +75,7 @@ class Calibration:
   """
 
   intrinsics: Floats
+  lens: Floats
   depth_intrinsics: Floats
   depth_to_colour: Floats
   poses_c2w: Floats
@@ -102,9 +107,13 @@ def calibrated(scene: scenes.Scene) -> tuple[scenes.Scene, dict[str, Any]]:
       (height, width),
     )
 
+  pinhole = functools.partial(
+    registration.undistort_image, intrinsics=found.intrinsics, lens=found.lens
+  )
   frames = tuple(
     dataclasses.replace(
       frame,
+      correct=pinhole,
       pose_c2w=pose,
       intrinsics=found.intrinsics,
       read_depth=functools.partial(registered, frame),
@@ -142,18 +151,22 @@ def calibrate(scene: scenes.Scene) -> Calibration:
   cameras = work.start
   for _ in range(_FOCAL_ROUNDS):
     found = work.features(cameras, np.eye(4))
-    focal = recording_bundle.fitted_focal(cameras, *found)
-    cameras = dataclasses.replace(cameras, focal=focal)
+    cameras = recording_bundle.fitted_lens(cameras, *found, move_focal=True)
   features_focal = cameras.focal
   cameras, offset = work.outlined(cameras)
   registered = work.quality(cameras, offset)
   cameras = work.refined(cameras, offset)
+  check = recording_bundle.fitted_lens(
+    cameras, *work.features(cameras, offset), move_focal=True
+  )
   report = {
     "focal_px": {
       "recorded": work.start.focal,
       "features_and_recorded_poses": features_focal,
       "outlines": cameras.focal,
+      "features_and_refined_poses": check.focal,
     },
+    "lens": cameras.lens.tolist(),
     "depth_to_colour_m": offset[:3, 3].tolist(),
     "depth_to_colour_deg": _degrees(offset[:3, :3]).tolist(),
     "residuals": {
@@ -164,7 +177,12 @@ def calibrate(scene: scenes.Scene) -> Calibration:
     "pose_change": _changes(work.recorded, cameras.poses @ offset),
   }
   return Calibration(
-    cameras.intrinsics, work.depth_intrinsics, offset, cameras.poses, report
+    cameras.intrinsics,
+    cameras.lens,
+    work.depth_intrinsics,
+    offset,
+    cameras.poses,
+    report,
   )
 
 
@@ -230,7 +248,9 @@ class _Work:
       trial = dataclasses.replace(
         cameras, focal=cameras.focal * float(np.exp(change[3]))
       )
-      return self._outlines.residual(trial.intrinsics, _planar(change))
+      return self._outlines.residual(
+        trial.intrinsics, trial.lens, _planar(change)
+      )
 
     def slope(change: Floats) -> Floats:
       return np.stack(
@@ -272,6 +292,9 @@ class _Work:
         prior=prior,
         iterations=_STEPS,
       )
+      cameras = recording_bundle.fitted_lens(
+        cameras, matches, depth, move_focal=False
+      )
     return cameras
 
   def quality(
@@ -286,7 +309,7 @@ class _Work:
     metres = np.abs(
       recording_bundle.plane_residual(poses, self._planes(poses, _HELD_OUT))
     )
-    outlines = self._outlines.residual(cameras.intrinsics, offset)
+    outlines = self._outlines.residual(cameras.intrinsics, cameras.lens, offset)
     return {
       "feature_px": float(np.median(pixels)),
       "features": len(pixels),
@@ -312,9 +335,16 @@ class _Work:
         self._size,
       )
 
-    key = cameras.intrinsics.tobytes() + offset.tobytes()
+    key = b"".join(
+      part.tobytes() for part in (cameras.intrinsics, cameras.lens, offset)
+    )
     if self._looked_up[0] != key:
-      depth = recording_terms.depth_of(self._matches, registered)
+      pinhole = registration.undistort(
+        self._matches.xy_source, cameras.intrinsics, cameras.lens
+      )
+      depth = recording_terms.depth_of(
+        self._matches.source, pinhole, registered
+      )
       self._looked_up = (key, depth)
     depth = self._looked_up[1]
     known = np.flatnonzero(chosen & np.isfinite(depth))

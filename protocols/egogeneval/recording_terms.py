@@ -54,7 +54,7 @@ class Matches:
 
   Attributes:
     source, target: [n] frames.
-    xy_source, xy_target: [n, 2] colour pixels.
+    xy_source, xy_target: [n, 2] colour pixels, as the lens drew them.
   """
 
   source: Ints
@@ -115,22 +115,24 @@ def match(
 
 
 def depth_of(
-  matches: Matches,
+  source: Ints,
+  xy_source: Floats,
   registered: Callable[[int], NDArray[np.float32]],
 ) -> Floats:
   """[n] depth of the source features, NaN where unknown or near an edge.
 
   Args:
-    matches: the features.
+    source: [n] frames.
+    xy_source: [n, 2] pinhole pixels.
     registered: depth of a frame in its colour image.
   """
-  depth = np.full(len(matches.source), np.nan)
-  for frame in np.unique(matches.source).tolist():
-    rows = np.flatnonzero(matches.source == frame)
+  depth = np.full(len(source), np.nan)
+  for frame in np.unique(source).tolist():
+    rows = np.flatnonzero(source == frame)
     registered_depth = registered(frame)
     smooth = registration.is_smooth(registered_depth, window=_SMOOTH_WINDOW)
     height, width = registered_depth.shape
-    xy = np.rint(matches.xy_source[rows]).astype(int)
+    xy = np.rint(xy_source[rows]).astype(int)
     column = np.clip(xy[:, 0], 0, width - 1)
     row = np.clip(xy[:, 1], 0, height - 1)
     z = registered_depth[row, column]
@@ -238,13 +240,15 @@ class Outlines:
     self._distance = [_edge_distance(v.image()) for v in views]
 
   def residual(
-    self, intrinsics_colour: Floats, depth_to_colour: Floats
+    self, intrinsics_colour: Floats, lens: Floats, depth_to_colour: Floats
   ) -> Floats:
     """[n] pixels from each outline point to the nearest colour edge."""
     parts = []
     for points, distance in zip(self._points, self._distance, strict=True):
       moved = points @ depth_to_colour[:3, :3].T + depth_to_colour[:3, 3]
-      xy = registration.project(moved, intrinsics_colour).astype(np.float32)
+      pinhole = registration.project(moved, intrinsics_colour)
+      xy = registration.distort(pinhole, intrinsics_colour, lens)
+      xy = xy.astype(np.float32)
       found = cv2.remap(
         distance,
         xy[:, :1],

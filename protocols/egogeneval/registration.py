@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SMOOTH = 0.03
+_UNDISTORT_STEPS = 8
 
 
 def unproject(
@@ -37,6 +38,55 @@ def project(
   """[n, 2] pixels of [n, 3] camera points in front of the camera."""
   xy: NDArray[np.float64] = points[:, :2] / points[:, 2:]
   return xy * np.diag(intrinsics)[:2] + intrinsics[:2, 2]
+
+
+def distort(
+  xy: NDArray[np.float64],
+  intrinsics: NDArray[np.float64],
+  lens: NDArray[np.float64],
+) -> NDArray[np.float64]:
+  """[n, 2] pixels of a real lens for pixels of a pinhole camera.
+
+  Args:
+    xy: pinhole pixels.
+    intrinsics: [3, 3].
+    lens: [2] radial coefficients: a ray (x, y) at radius r goes to
+      (x, y)(1 + k1 r^2 + k2 r^4).
+  """
+  focal, center = np.diag(intrinsics)[:2], intrinsics[:2, 2]
+  ray = (xy - center) / focal
+  square = np.sum(ray * ray, axis=1, keepdims=True)
+  scale = 1.0 + lens[0] * square + lens[1] * square**2
+  return np.asarray(ray * scale * focal + center, np.float64)
+
+
+def undistort(
+  xy: NDArray[np.float64],
+  intrinsics: NDArray[np.float64],
+  lens: NDArray[np.float64],
+) -> NDArray[np.float64]:
+  """The inverse of `distort`, by fixed-point steps."""
+  found = xy
+  for _ in range(_UNDISTORT_STEPS):
+    found = found + xy - distort(found, intrinsics, lens)
+  return found
+
+
+def undistort_image(
+  image: NDArray[np.uint8],
+  intrinsics: NDArray[np.float64],
+  lens: NDArray[np.float64],
+) -> NDArray[np.uint8]:
+  """The picture that a pinhole camera would have taken, RGB uint8."""
+  row, column = np.indices(image.shape[:2])
+  xy = np.stack([column, row], axis=-1).reshape(-1, 2).astype(np.float64)
+  source = distort(xy, intrinsics, lens).astype(np.float32)
+  grid = source.reshape(*image.shape[:2], 2)
+  found = cv2.remap(
+    image, grid[..., 0], grid[..., 1], cv2.INTER_CUBIC,
+    borderMode=cv2.BORDER_REPLICATE,
+  )  # fmt: skip
+  return np.asarray(found, np.uint8)
 
 
 def register_depth(

@@ -21,7 +21,6 @@ import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import cv2
 import numpy as np
 from absl import logging
 from numpy.typing import NDArray
@@ -331,7 +330,7 @@ class _CommandGenerator:
     images = folder / "images"
     images.mkdir(parents=True, exist_ok=True)
     for number, image in enumerate(request.images, start=1):
-      write_image(images / f"image{number}.png", image)
+      predictions.write_image(images / f"image{number}.png", image)
     prompt, described = folder / "prompt.txt", folder / "request.json"
     prompt.write_text(request.text, encoding="utf-8")
     described.write_text(json.dumps(request.row), encoding="utf-8")
@@ -373,22 +372,6 @@ class _CommandGenerator:
     )
 
 
-def write_image(path: pathlib.Path, image: NDArray[np.uint8]) -> None:
-  """Writes RGB uint8 as PNG, atomically.
-
-  Raises:
-    InputError: if the disk refuses.
-  """
-  path.parent.mkdir(parents=True, exist_ok=True)
-  temporary = path.with_name(f".{path.name}.tmp.png")
-  bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-  if not cv2.imwrite(str(temporary), bgr):
-    raise InputError(
-      path, "write", found="refused", expected="a writable folder with space"
-    )
-  os.replace(temporary, path)
-
-
 def _store(
   config: RolloutConfig,
   content: manifest.Manifest,
@@ -398,7 +381,7 @@ def _store(
   generator: Generator,
 ) -> dict[str, Any]:
   path = config.output / case.case_id / f"step{number}.png"
-  write_image(path, made.image)
+  predictions.write_image(path, made.image)
   if made.depth is not None:
     np.save(path.with_suffix(".depth.npy"), made.depth)
   return predictions.prediction_row(

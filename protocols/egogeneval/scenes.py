@@ -43,6 +43,8 @@ class SceneFrame:
     pose_c2w: float64 [4, 4].
     intrinsics: float64 [3, 3] at the colour image's size.
     read_depth: reads float32 [h, w] metres, NaN = unknown.
+    correct: what makes the file's picture that of a pinhole camera; None
+      where it is one already.
   """
 
   frame_id: str
@@ -51,10 +53,12 @@ class SceneFrame:
   pose_c2w: NDArray[np.float64]
   intrinsics: NDArray[np.float64]
   read_depth: Callable[[], NDArray[np.float32]]
+  correct: Callable[[NDArray[np.uint8]], NDArray[np.uint8]] | None = None
 
   def image(self) -> NDArray[np.uint8]:
     """The colour image, RGB uint8."""
-    return np.asarray(images.read_rgb(self.path), np.uint8)
+    image = np.asarray(images.read_rgb(self.path), np.uint8)
+    return image if self.correct is None else self.correct(image)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

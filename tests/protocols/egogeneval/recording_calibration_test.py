@@ -148,6 +148,39 @@ class RegistrationTest(parameterized.TestCase):
     self.assertFalse(found[3:6, :3].any())
 
 
+class LensTest(absltest.TestCase):
+  def test_points_return(self):
+    k = drawn_room.intrinsics(150.0)
+    xy = np.random.default_rng(0).uniform(0, 140, (50, 2))
+    lens = np.array([-0.1, 0.05])
+    bent = registration.distort(xy, k, lens)
+    self.assertGreater(np.abs(bent - xy).max(), 1.0)
+    np.testing.assert_allclose(
+      registration.undistort(bent, k, lens), xy, atol=1e-4
+    )
+    # The centre stays; a hand-worked point: (0.5, 0) at r^2 = 0.25.
+    point = np.array([[95.5 + 75.0, 71.5]])
+    expected = 95.5 + 75.0 * (1 - 0.1 * 0.25 + 0.05 * 0.0625)
+    np.testing.assert_allclose(
+      registration.distort(point, k, lens), [[expected, 71.5]]
+    )
+
+  def test_a_picture_is_moved_as_its_points_are(self):
+    k = np.array([[60.0, 0, 39.5], [0, 60.0, 29.5], [0, 0, 1]])
+    lens = np.array([-0.2, 0.0])
+    image = np.zeros((60, 80, 3), np.uint8)
+    spot = np.array([[66.0, 12.0]])
+    column, row = np.rint(registration.distort(spot, k, lens)[0]).astype(int)
+    image[row - 1 : row + 2, column - 1 : column + 2] = 255
+    found = registration.undistort_image(image, k, lens)
+    rows, columns = np.nonzero(found[..., 0] > 128)
+    self.assertAlmostEqual(columns.mean(), 66.0, delta=0.7)
+    self.assertAlmostEqual(rows.mean(), 12.0, delta=0.7)
+    np.testing.assert_array_equal(
+      registration.undistort_image(image, k, np.zeros(2)), image
+    )
+
+
 class BundleTest(absltest.TestCase):
   def setUp(self):
     super().setUp()
@@ -213,10 +246,25 @@ class BundleTest(absltest.TestCase):
     )
     np.testing.assert_allclose(found.poses, self.poses, atol=1e-5)
 
-  def test_the_focal_length_of_exact_features(self):
-    start = dataclasses.replace(self.cameras, focal=115.0)
-    focal = recording_bundle.fitted_focal(start, self.matches, self.depth)
-    self.assertAlmostEqual(focal, 100.0, places=3)
+  def test_the_lens_of_exact_features(self):
+    lens = np.array([0.04, -0.08])
+    k = self.cameras.intrinsics
+    drawn = dataclasses.replace(
+      self.matches,
+      xy_source=registration.distort(self.matches.xy_source, k, lens),
+      xy_target=registration.distort(self.matches.xy_target, k, lens),
+    )
+    start = dataclasses.replace(self.cameras, focal=112.0)
+    found = recording_bundle.fitted_lens(
+      start, drawn, self.depth, move_focal=True
+    )
+    self.assertAlmostEqual(found.focal, 100.0, places=2)
+    np.testing.assert_allclose(found.lens, lens, atol=1e-3)
+    held = recording_bundle.fitted_lens(
+      self.cameras, drawn, self.depth, move_focal=False
+    )
+    self.assertEqual(held.focal, 100.0)
+    np.testing.assert_allclose(held.lens, lens, atol=1e-3)
 
 
 if __name__ == "__main__":
