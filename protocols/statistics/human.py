@@ -16,6 +16,7 @@ Everything is float64.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -195,5 +196,11 @@ def _vmapped(
     inputs = [
       jnp.asarray(np.where(valid, array, 0.0), jnp.float64) for array in arrays
     ]
-    found = jax.jit(jax.vmap(kernel))(*inputs, jnp.asarray(valid))
+    found = _batched(kernel)(*inputs, jnp.asarray(valid))
     return jax.tree.map(np.asarray, found)
+
+
+@functools.cache
+def _batched(kernel: Callable[..., _T]) -> Callable[..., _T]:
+  """Compiled once for a kernel, not once for a call."""
+  return jax.jit(jax.vmap(kernel))

@@ -22,6 +22,8 @@ from protocols.statistics.sampling import Runtime, Sampled
 from protocols.statistics.studies_resampled import Result, need_two
 from protocols.statistics.table import StepTable
 
+_SPEARMAN_OF_EACH = jax.jit(jax.vmap(ranks.spearman))
+
 
 def correlation_study(
   cases: CaseTable, study: StudyConfig, runtime: Runtime
@@ -156,9 +158,7 @@ def _within_systems(table: CaseTable) -> dict[str, Any]:
       jnp.asarray(np.where(both, sign * values, 0.0))
       for sign, values in zip(signs, table.values, strict=True)
     )
-    rho = jax.jit(jax.vmap(ranks.spearman))(
-      first, second, jnp.asarray(both, first.dtype)
-    )
+    rho = _SPEARMAN_OF_EACH(first, second, jnp.asarray(both, first.dtype))
     each = np.where(rho.defined, rho.value, np.nan)
   return {
     "spearman": float(np.nanmean(each)) if np.any(rho.defined) else None,
