@@ -69,7 +69,6 @@ class Sampler:
     devices = jax.devices()
     self._blocks = -(-batch // block_size()) * len(devices)
     self._mesh = Mesh(np.array(devices), (_AXIS,))
-    self._dtype = dtype
     with jax.enable_x64(dtype == "float64"):
       self._tables = jax.tree.map(
         lambda x: self._placed(np.asarray(x, dtype), PartitionSpec()),

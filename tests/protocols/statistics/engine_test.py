@@ -161,8 +161,9 @@ class EngineTest(parameterized.TestCase):
       found = run(self.planned, replicates=1400)
     np.testing.assert_array_equal(found, self.base)
 
-  def test_wider_blocks_hold_the_same_draws(self) -> None:
-    with mock.patch.object(engine, "_CPU_BLOCK", 1024):
+  def test_blocks_of_accelerators_hold_the_same_draws(self) -> None:
+    with mock.patch.object(engine, "_on_cpu", return_value=False):
+      self.assertGreater(engine.block_size(), 1400)
       found = run(self.planned, replicates=1400)
     np.testing.assert_allclose(found, self.base, atol=1e-6)
 
