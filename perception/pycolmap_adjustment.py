@@ -45,7 +45,7 @@ def adjust(
   refine_focal: bool,
 ) -> ba.Solution:
   """See `bundle_adjustment.adjust`."""
-  import pycolmap  # type: ignore[import-not-found, unused-ignore]
+  import pycolmap
 
   focal = np.asarray(intrinsics, np.float64)[[0, 1], [0, 1]]
   squared = (seen.xy - intrinsics[:2, 2]) * (1.0, focal[0] / focal[1])

