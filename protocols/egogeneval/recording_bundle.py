@@ -29,6 +29,7 @@ _MAD = 1.4826  # Spread of a normal distribution over its median deviation.
 _PRIOR_DEG, _PRIOR_M = 0.4, 0.006
 _LENS_SPREAD = 0.1  # of the coefficients and of the logarithm of the focal
 _LENS_LIMIT = 1.0
+_LENS_FEATURES = 10_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,12 +91,14 @@ def fitted_lens(
     move_focal: False leaves the focal length and fits the lens alone.
   """
 
+  # Three unknowns need no more; the stride keeps every frame pair in it.
+  thin = np.arange(0, len(depth), max(1, len(depth) // _LENS_FEATURES))
+  matches, depth = matches.take(thin), depth[thin]
+
   def changed(change: Floats) -> Cameras:
-    focal = cameras.focal * float(np.exp(change[2])) if move_focal else None
+    wider = float(np.exp(change[2])) if move_focal else 1.0
     return dataclasses.replace(
-      cameras,
-      focal=cameras.focal if focal is None else focal,
-      lens=cameras.lens + change[:2],
+      cameras, focal=cameras.focal * wider, lens=cameras.lens + change[:2]
     )
 
   def residual(change: Floats) -> Floats:
