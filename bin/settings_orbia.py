@@ -34,6 +34,13 @@ _RGBD = flags.DEFINE_string(
   "Recorded RGB-D folder: make cases of it and score the recorded frames with"
   " five baselines.",
 )
+_CALIBRATE = flags.DEFINE_bool(
+  "orbia_calibrate",
+  False,
+  "With --orbia_rgbd: estimate the colour camera, its offset to the depth"
+  " camera and the poses from the recording first, for depth that is not"
+  " registered to colour.",
+)
 _CALIBRATION = flags.DEFINE_bool(
   "orbia_calibration",
   False,
@@ -120,6 +127,7 @@ def config() -> OrbiaConfig:
       videos=settings.optional_path(_VIDEOS.value),
       list_file=settings.optional_path(_LIST.value),
       rgbd=settings.optional_path(_RGBD.value),
+      calibrate=_CALIBRATE.value,
       calibration=_CALIBRATION.value,
       frame_count=int(_FRAME_COUNT.value),
       limit=_LIMIT.value,

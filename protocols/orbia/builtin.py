@@ -23,8 +23,10 @@ from protocols.orbia import (
   recorded_cases,
 )
 from protocols.orbia.baselines import BASELINES, Shot, ShownWorld
+from protocols.orbia.calibrated_recording import CalibratedRecording
 from protocols.orbia.constants import RELEASED, TEMPLATES
 from protocols.orbia.dataset import PublicCase
+from protocols.orbia.fused_depth import PosedDepthSource
 
 VIDEOS = "videos"
 Generator = Callable[[ShownWorld, int], Shot]
@@ -34,6 +36,7 @@ def write_recorded(
   root: pathlib.Path,
   rgbd: pathlib.Path,
   *,
+  calibrate: bool = False,
   limit: int | None = None,
   generators: Mapping[str, Generator] = BASELINES,
 ) -> None:
@@ -42,13 +45,18 @@ def write_recorded(
   Args:
     root: data set folder, made if absent.
     rgbd: 7-Scenes or TUM folder.
+    calibrate: estimate the colour camera and the poses from the recording
+      first; for depth that is not registered to colour.
     limit: largest number of cases; None = all.
     generators: generators by name.
 
   Raises:
     InputError: unreadable folder, or too few frames for a case.
   """
-  source = recorded.open_rgbd(rgbd, fps=RELEASED.fps)
+  opened = recorded.open_rgbd(rgbd, fps=RELEASED.fps)
+  source: PosedDepthSource = opened
+  if calibrate:
+    source = CalibratedRecording(opened)
   worlds = recorded_cases.short_worlds(source)[:limit]
   if not worlds:
     raise InputError(

@@ -25,8 +25,9 @@ _FOCUS = np.array([0.0, -1.5, 7.0])
 # Landmarks: candidate places from the first visit, and what they must keep.
 _DISTANCES = np.arange(1.2, 9.1, 0.4)  # metres
 _BEARINGS_DEG = np.arange(-24.0, 25.0, 4.0)
-_CLEARANCE = 0.9  # metres to every camera position
+_CLEARANCE = 0.8  # metres to every camera position
 _LONG_ENOUGH = 24  # frames out of sight; more are not better
+_IN_SIGHT_DEG = 31.0  # at the revisit; half the picture is 32.6
 _OUT_OF_SIGHT_DEG = 55.0  # off the viewing direction; its own width is 20
 
 
@@ -62,9 +63,9 @@ def landmark_place(
     revisit: frame of the revisit.
 
   Returns:
-    [3] foot point on the ground. It lies ahead of the camera at the first
-    visit, clear of the path, and out of sight for some time between the
-    visits; of equal places the nearest wins.
+    [3] foot point on the ground. It lies ahead of the camera at both visits,
+    clear of the path, and out of sight for some time between them; of equal
+    places the nearest wins.
 
   Raises:
     ValueError: no candidate place is ever out of sight.
@@ -77,6 +78,8 @@ def landmark_place(
     foot[1] = 0.0
     away = path[:, [0, 2], 3] - foot[[0, 2]]
     if np.linalg.norm(away, axis=1).min() < _CLEARANCE:
+      continue
+    if _off_axis_deg(path[[revisit]], foot)[0] > _IN_SIGHT_DEG:
       continue
     hidden = int(
       np.sum(_off_axis_deg(path[first:revisit], foot) > _OUT_OF_SIGHT_DEG)

@@ -31,6 +31,7 @@ class OrbiaInputs:
     videos: folder `<model>/<case_id>.mp4` or `<case_id>.mp4`.
     list_file: `videos.jsonl`.
     rgbd: recorded RGB-D folder from which cases and baselines are made.
+    calibrate: with `rgbd`, estimate its colour camera and poses first.
     calibration: make ray-cast cases and generators with known defects.
     frame_count: of the ray-cast cases, 357 or 961.
     limit: largest number of built cases; 0 = all.
@@ -42,6 +43,7 @@ class OrbiaInputs:
   videos: pathlib.Path | None = None
   list_file: pathlib.Path | None = None
   rgbd: pathlib.Path | None = None
+  calibrate: bool = False
   calibration: bool = False
   frame_count: int = 357
   limit: int = 0
@@ -120,7 +122,12 @@ def load_cases(
   if inputs.rgbd is not None or inputs.calibration:
     root = options.output / "built"
     if inputs.rgbd is not None:
-      builtin.write_recorded(root, inputs.rgbd, limit=inputs.limit or None)
+      builtin.write_recorded(
+        root,
+        inputs.rgbd,
+        calibrate=inputs.calibrate,
+        limit=inputs.limit or None,
+      )
     else:
       builtin.write_raycast(
         root,
