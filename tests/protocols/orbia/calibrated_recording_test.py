@@ -61,7 +61,7 @@ class CalibratedRecordingTest(absltest.TestCase):
 
     with (
       mock.patch.object(recording_calibration, "calibrated", estimate),
-      mock.patch.object(recording_calibration, "summary", lambda _: "text"),
+      mock.patch.object(recording_calibration, "summary", return_value="text"),
     ):
       found = CalibratedRecording(source)
     (scene,) = seen
