@@ -13,6 +13,7 @@ from protocols.common import outputs
 from protocols.statistics import (
   cases,
   ratings,
+  scope,
   streams,
   studies_agreement,
   studies_panels,
@@ -71,9 +72,9 @@ def run(
     )
   notes: list[str] = []
   if study.pool_systems:
-    steps = cases.pooled(steps)
+    steps = scope.pooled(steps)
   if study.leave_out_unscored:
-    study, notes = cases.scored_part(steps, study)
+    study, notes = scope.scored_part(steps, study)
   if study.study == "temporal":
     result = studies_temporal.temporal_study(steps, study, runtime)
   elif study.study == "human":

@@ -232,7 +232,7 @@ class OrbiaTreeTest(parameterized.TestCase):
         log.append(record)
     study = _study(name)
     steps = adapters.from_records([folder])
-    study, notes = cases.scored_part(steps, study)
+    study, notes = scope.scored_part(steps, study)
     self.assertEqual(notes, [])
     table = cases.from_steps(steps, study)
     planned = plan.build(table, study.resampling, keep_protocols=False)

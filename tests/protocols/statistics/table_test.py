@@ -17,7 +17,7 @@ from absl.testing import absltest, parameterized
 from pyarrow import parquet
 
 from perception.errors import InputError
-from protocols.statistics import cases, config, plan, sampling, table
+from protocols.statistics import cases, config, plan, sampling, scope, table
 from tests.protocols.statistics import small_study
 
 
@@ -185,7 +185,7 @@ class OwnCasesTest(absltest.TestCase):
 
   def test_each_system_has_its_own_mean(self) -> None:
     study = self._study(leave_out_unscored=True)
-    study, (note,) = cases.scored_part(self._table(), study)
+    study, (note,) = scope.scored_part(self._table(), study)
     self.assertEqual(
       note,
       "left out, because some system has no case for them: z, every, overall",
@@ -219,7 +219,7 @@ class OwnCasesTest(absltest.TestCase):
     study = self._study(leave_out_unscored=True)
     study = dataclasses.replace(study, axes=study.axes[2:])
     with self.assertRaisesRegex(InputError, "none that every system"):
-      cases.scored_part(self._table(), study)
+      scope.scored_part(self._table(), study)
 
 
 class ConfigTest(parameterized.TestCase):
