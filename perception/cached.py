@@ -16,6 +16,9 @@ machine (`bin.perceive`) and scoring on another.
 Not kept: Gaussians, which are larger than what they are made from, and
 whatever a backend offers beyond its role.
 
+That a clip has no geometry (`DegenerateError`) is a result and is kept too; any
+other failure is not.
+
 A question may be asked again because its answer was of no use; the second time
 counts as another question, or the same useless answer would come back.
 """
@@ -34,6 +37,7 @@ import numpy as np
 from absl import logging
 
 from perception import cache, errors, observation, registry, roles, storage
+from perception.degenerate import DegenerateError
 
 
 def get(
@@ -136,11 +140,30 @@ class _Geometry(_Cached):
     self, frames: roles.FrameSource, *, cameras: roles.Cameras | None = None
   ) -> observation.Geometry:
     known = {} if cameras is None else {"cameras": cameras}
-    return self._cache.record(
-      observation.Geometry,
-      self._key(cache.source_digest(frames), **known),
-      lambda: self._backend.reconstruct(frames, cameras=cameras),
-    )
+    key = self._key(cache.source_digest(frames), **known)
+
+    def recorded() -> observation.Geometry:
+      return self._cache.record(
+        observation.Geometry,
+        key,
+        lambda: self._backend.reconstruct(frames, cameras=cameras),
+      )
+
+    found: list[observation.Geometry] = []
+
+    def refusal() -> dict[str, str] | None:
+      try:
+        found.append(recorded())
+      except DegenerateError as error:
+        same = error.source == frames.name  # a name is not part of a result
+        return {**vars(error), "source": "" if same else error.source}
+      return None
+
+    stated = self._cache.value(cache.digest([key, "refusal"]), refusal)
+    if stated is not None:
+      text = {**stated, "source": stated["source"] or frames.name}
+      raise DegenerateError(text.pop("source"), text.pop("field"), **text)
+    return found[0] if found else recorded()
 
 
 class _Masks(_Cached):

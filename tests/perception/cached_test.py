@@ -10,6 +10,7 @@ import numpy as np
 from absl.testing import absltest, parameterized
 
 from perception import cached, errors, observation, registry, roles, video
+from perception.degenerate import DegenerateError
 from tests.perception import media, records
 
 
@@ -168,6 +169,26 @@ class CachedTest(parameterized.TestCase):
     kept.reconstruct(_clip(), cameras=cameras)
     kept.reconstruct(_clip(), cameras=cameras)
     self.assertEqual(backend.calls, 2)
+
+  def test_a_refusal_is_a_result_and_a_failure_is_not(self):
+    clip = _clip()
+    backend = _Backend("geometry")
+    for error, calls in ((DegenerateError, 1), (errors.InputError, 3)):
+
+      def refuse(frames, *, cameras=None, error=error):
+        del cameras
+        backend.calls += 1
+        raise error(frames.name, "parallax", found="none", expected="some")
+
+      with mock.patch.object(backend, "reconstruct", refuse):
+        for name in ("here", "there"):
+          frames = dataclasses.replace(
+            clip, name=name, sha256=f"{clip.sha256} {error.__name__}"
+          )
+          kept = cached.wrap(backend, self.folder)
+          with self.assertRaisesRegex(error, f"^{name}: parallax: found none"):
+            kept.reconstruct(frames)
+      self.assertEqual(backend.calls, calls)
 
   def test_a_question_asked_again_gets_another_answer(self):
     backend = _Backend("vision_language")
