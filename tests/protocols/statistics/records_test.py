@@ -36,6 +36,7 @@ from protocols.statistics import (
   config,
   plan,
   sampling,
+  scope,
   studies,
 )
 from protocols.statistics.sampling import Runtime
