@@ -14,9 +14,11 @@ from absl.testing import absltest
 
 from protocols.statistics import table
 from protocols.statistics.config import Resampling
-from tests.bin import bootstrap_worker, running
+from tests.bin import running
 from tests.protocols.statistics import small_study
 
+# By name: the module defines flags, which a test process can hold once.
+_WORKER = "tests.bin.bootstrap_worker"
 _FLAGFILES = sorted((running.ROOT / "bin/flags").glob("bootstrap_*.flags"))
 
 
@@ -39,7 +41,7 @@ class BootstrapTest(absltest.TestCase):
 
   def _run(self, *runs: list[str]) -> list[int | str]:
     worker = subprocess.run(
-      [sys.executable, "-m", bootstrap_worker.__name__, json.dumps(runs)],
+      [sys.executable, "-m", _WORKER, json.dumps(runs)],
       cwd=running.ROOT,
       capture_output=True,
       text=True,
