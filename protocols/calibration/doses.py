@@ -82,27 +82,6 @@ def run(
   return rows
 
 
-def responds(
-  rows: Sequence[Dose], defect: str, *, component: str, margin: float
-) -> bool:
-  """Whether the strongest dose lifts a component above the pristine one.
-
-  Args:
-    rows: result of `run`, with strength 0 of this defect.
-    defect: key of `DEFECTS`.
-    component: name in `values`.
-    margin: smallest rise that counts.
-
-  Returns:
-    True if value(strongest) - value(0) > margin; False where either is None.
-  """
-  own = sorted(
-    (row for row in rows if row.defect == defect), key=lambda r: r.strength
-  )
-  low, high = own[0].values.get(component), own[-1].values.get(component)
-  return low is not None and high is not None and high - low > margin
-
-
 def _scores(
   score: Score, scenes: Sequence[Scene], name: str, strength: float
 ) -> Iterator[Mapping[str, float | None]]:

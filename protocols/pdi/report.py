@@ -110,14 +110,6 @@ def text(record: Record) -> str:
   return "\n".join(lines) + "\n"
 
 
-def summary_line(record: Record) -> str:
-  """One line for the log: the case and its score, or why it has none."""
-  where = f"{record.system}/{record.case_id}"
-  if record.status == OK:
-    return f"{where}: PDI {_number(record.values.get('pdi'))}"
-  return f"{where}: {record.status}: {record.reason}"
-
-
 def _rows(*pairs: tuple[str, Any]) -> list[str]:
   return [f"{name + ':':<10} {value}" for name, value in pairs if value]
 

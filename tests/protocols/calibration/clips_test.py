@@ -167,15 +167,6 @@ class DosesTest(absltest.TestCase):
     self.assertIsNone(rows[1].values["none"])
     self.assertEqual(rows[1].counts, {"lost": 2, "odd": 1, "none": 0})
     self.assertEqual(rows[2].values, rows[0].values)
-    self.assertTrue(
-      doses.responds(rows, "forgetting", component="lost", margin=0.4)
-    )
-    self.assertFalse(
-      doses.responds(rows, "forgetting", component="lost", margin=0.5)
-    )
-    self.assertFalse(
-      doses.responds(rows, "skating", component="none", margin=0.0)
-    )
 
   def test_refuses_no_scenes(self):
     with self.assertRaisesRegex(ValueError, "scenes"):
