@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 from protocols.common import outputs
-from protocols.common.records import OK, Record
+from protocols.common.records import Record
 
 _WIDE = "=" * 50
 _THIN = "-" * 50
