@@ -21,10 +21,6 @@ all systems. Recordings bring their geometry and need no pass.
 
 from __future__ import annotations
 
-import dataclasses
-
-import numpy as np
-
 from perception import observation, roles, video
 
 OWN = "own"
@@ -54,20 +50,5 @@ def reconstruct(
   if whole is None or not isinstance(frames, video.Video):
     return backend.reconstruct(frames)
   found = backend.reconstruct(whole)
-  return select(found, frames.rows, frames.frame_indices)
-
-
-def select(
-  found: observation.Geometry, rows: np.ndarray, frame_indices: np.ndarray
-) -> observation.Geometry:
-  """Rows of a whole pass, which may repeat, under new frame numbers."""
-  index = np.asarray(rows, np.int64)
-  confidence = found.confidence
-  return dataclasses.replace(
-    found,
-    depth=found.depth[index],
-    intrinsics=found.intrinsics[index],
-    c2w=found.c2w[index],
-    frame_indices=np.asarray(frame_indices, np.int32),
-    confidence=None if confidence is None else confidence[index],
-  )
+  # A resampled video may repeat rows of the pass, under numbers of its own.
+  return found.select(frames.rows, frame_indices=frames.frame_indices)

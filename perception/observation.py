@@ -236,16 +236,28 @@ class Geometry(Record):
     """(h1, w1) of the whole frame at depth resolution, before any crop."""
     return self.resized_size or self.depth_size
 
-  def select(self, rows: Sequence[int] | np.ndarray) -> Geometry:
-    """The record of some of its rows, in increasing order."""
+  def select(
+    self,
+    rows: Sequence[int] | np.ndarray,
+    *,
+    frame_indices: np.ndarray | None = None,
+  ) -> Geometry:
+    """The record of some of its rows.
+
+    Args:
+      rows: in increasing order; with `frame_indices` they may repeat.
+      frame_indices: other frame numbers for them, None to keep their own.
+    """
     index = np.asarray(rows, np.int64)
     confidence = self.confidence
+    if frame_indices is None:
+      frame_indices = self.frame_indices[index]
     return dataclasses.replace(
       self,
       depth=self.depth[index],
       intrinsics=self.intrinsics[index],
       c2w=self.c2w[index],
-      frame_indices=self.frame_indices[index],
+      frame_indices=np.asarray(frame_indices, np.int32),
       confidence=None if confidence is None else confidence[index],
     )
 

@@ -11,6 +11,7 @@ project's Orbia specification.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,33 @@ class PairMotion(NamedTuple):
   forward_ratio: float
   abs_right_ratio: float
   abs_vertical_ratio: float
+
+
+class UnseenCells(NamedTuple):
+  """Surface of one view that the input view does not show (11.7).
+
+  Attributes:
+    pixels: pixels by unseen cell.
+    num_valid: valid pixels of the view.
+    num_cells: distinct cells of the view, seen ones too.
+  """
+
+  pixels: dict[tuple[int, int, int], int]
+  num_valid: int
+  num_cells: int
+
+  def count(self, cells: Iterable[tuple[int, int, int]]) -> int:
+    """Pixels in some of the unseen cells."""
+    return sum(self.pixels[cell] for cell in cells)
+
+  def share(self, cells: Iterable[tuple[int, int, int]]) -> float:
+    """Share of the valid pixels in some of the unseen cells."""
+    return self.count(cells) / max(self.num_valid, 1)
+
+  @property
+  def novelty(self) -> float:
+    """Share of the valid pixels on surface that the input does not show."""
+    return self.share(self.pixels)
 
 
 class Evidence(NamedTuple):
@@ -225,6 +253,26 @@ def _keys(cells: Ints, domain: Ints) -> Ints:
   return (x * span[1] + y) * span[2] + z
 
 
+def unseen_cells(
+  points_world: Floats, seen: Ints, *, voxel: float, radius: float
+) -> UnseenCells:
+  """Cells of a view that lie away from those of the input view (11.7).
+
+  Args:
+    points_world: [n, 3] of the view's valid pixels.
+    seen: [m, 3] cells of the input view.
+    voxel: cell size.
+    radius: exclusion radius.
+  """
+  cells = cells_of(points_world, voxel)
+  distinct, pixels = np.unique(cells, axis=0, return_counts=True)
+  keep = away_from(distinct, seen, voxel=voxel, radius=radius)
+  chosen = zip(distinct[keep].tolist(), pixels[keep].tolist(), strict=True)
+  return UnseenCells(
+    {(x, y, z): count for (x, y, z), count in chosen}, len(cells), len(distinct)
+  )
+
+
 def revisit_evidence(
   input_points: Floats,
   first_points: Floats,
@@ -246,30 +294,19 @@ def revisit_evidence(
     `Evidence`; the grade does not yet know whether the poses agree.
   """
   seen = cells_of(input_points, voxel)
-  unseen_sets, cell_lists, visible = [], [], []
-  for points in (first_points, revisit_points):
-    cells = cells_of(points, voxel)
-    distinct = np.unique(cells, axis=0)
-    keep = away_from(distinct, seen, voxel=voxel, radius=radius)
-    unseen_sets.append({tuple(cell) for cell in distinct[keep].tolist()})
-    cell_lists.append([tuple(cell) for cell in cells.tolist()])
-    visible.append(len(distinct))
-  shared = unseen_sets[0] & unseen_sets[1]
-  valid = [len(cells) for cells in cell_lists]
-  inside = [sum(cell in shared for cell in cells) for cells in cell_lists]
-  novel = [
-    sum(cell in unseen for cell in cells)
-    for cells, unseen in zip(cell_lists, unseen_sets, strict=True)
-  ]
-  fractions = [n / max(v, 1) for n, v in zip(inside, valid, strict=True)]
-  novelty = [n / max(v, 1) for n, v in zip(novel, valid, strict=True)]
+  first, second = (
+    unseen_cells(points, seen, voxel=voxel, radius=radius)
+    for points in (first_points, revisit_points)
+  )
+  shared = first.pixels.keys() & second.pixels.keys()
+  fractions = first.share(shared), second.share(shared)
   smaller = min(fractions)
   return Evidence(
-    valid_pixels=(valid[0], valid[1]),
-    shared_pixels=(inside[0], inside[1]),
-    fractions=(fractions[0], fractions[1]),
-    novelty=(novelty[0], novelty[1]),
+    valid_pixels=(first.num_valid, second.num_valid),
+    shared_pixels=(first.count(shared), second.count(shared)),
+    fractions=fractions,
+    novelty=(first.novelty, second.novelty),
     shared_cells=len(shared),
-    visible_cells=(visible[0], visible[1]),
+    visible_cells=(first.num_cells, second.num_cells),
     grade=next(name for name, least in _GRADES if smaller >= least),
   )

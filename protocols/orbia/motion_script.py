@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from protocols.orbia.actions import local_motion
+from protocols.orbia.camera_conditions import relative_to_first
 from protocols.orbia.constants import TEMPLATES
 from protocols.orbia.persistence import pose_difference
 
@@ -159,7 +160,7 @@ def motion_script(poses_c2w: Floats, *, template: str) -> MotionScript:
   """
   if template not in TEMPLATES or len(poses_c2w) < 2:
     raise ValueError(f"template {template!r}, {len(poses_c2w)} poses")
-  path = np.linalg.inv(poses_c2w[0]) @ poses_c2w
+  path = relative_to_first(poses_c2w)
   sigma = SCRIPT.sigma_s * SCRIPT.fps
   place = gaussian_filter1d(path[:, :3, 3], sigma, axis=0, mode="nearest")
   yaw_step = local_motion(path).angle_deg[:, 0]

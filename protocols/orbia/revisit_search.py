@@ -99,8 +99,18 @@ def best_revisit(
   """
   seen = construction.cells_of(_points(input_view, _INPUT_STRIDE), VOXEL)
   seen = np.unique(seen, axis=0)
-  first_cells = [_unseen(visit.view, seen) for visit in firsts]
-  revisit_cells = [_unseen(visit.view, seen) for visit in revisits]
+  first_cells, revisit_cells = (
+    [
+      construction.unseen_cells(
+        _points(visit.view, _VIEW_STRIDE),
+        seen,
+        voxel=VOXEL,
+        radius=EXCLUSION_RADIUS,
+      )
+      for visit in visits
+    ]
+    for visits in (firsts, revisits)
+  )
   best: tuple[tuple[float, ...], Revisit] | None = None
   for i, first in enumerate(firsts):
     for j, revisit in enumerate(revisits):
@@ -113,11 +123,11 @@ def best_revisit(
       ):
         continue
       a, b = first_cells[i], revisit_cells[j]
-      shared = a.keys() & b.keys()
-      share = min(_share(a, shared), _share(b, shared))
+      shared = a.pixels.keys() & b.pixels.keys()
+      share = min(a.share(shared), b.share(shared))
       if share < MIN_SHARE:
         continue
-      novelty = min(_share(a, a.keys()), _share(b, b.keys()))
+      novelty = min(a.novelty, b.novelty)
       found = Revisit(i, j, novelty, len(shared), share, distance, turn)
       newest = (novelty, float(len(shared)), float(gap), -distance, -turn)
       change = distance / MAX_DISTANCE + turn / MAX_ROTATION_DEG
@@ -131,28 +141,6 @@ def best_revisit(
       " input view does not show"
     )
   return best[1]
-
-
-class _Cells(dict[tuple[int, int, int], int]):
-  """Pixels by unseen cell, and the number of all valid pixels."""
-
-  valid: int
-
-
-def _unseen(view: View, seen: NDArray[np.int64]) -> _Cells:
-  cells = construction.cells_of(_points(view, _VIEW_STRIDE), VOXEL)
-  distinct, pixels = np.unique(cells, axis=0, return_counts=True)
-  keep = construction.away_from(
-    distinct, seen, voxel=VOXEL, radius=EXCLUSION_RADIUS
-  )
-  chosen = zip(distinct[keep].tolist(), pixels[keep].tolist(), strict=True)
-  found = _Cells({(x, y, z): count for (x, y, z), count in chosen})
-  found.valid = len(cells)
-  return found
-
-
-def _share(cells: _Cells, keys: Any) -> float:
-  return sum(cells[key] for key in keys) / max(cells.valid, 1)
 
 
 def _points(view: View, stride: int) -> NDArray[np.float64]:
