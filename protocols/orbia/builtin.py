@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from perception import recorded, storage, video
 from perception.errors import InputError
+from protocols.common import outputs
 from protocols.orbia import (
   baselines,
   dataset,
@@ -29,6 +30,7 @@ from protocols.orbia.dataset import PublicCase
 from protocols.orbia.fused_depth import PosedDepthSource
 
 VIDEOS = "videos"
+_MADE = "made.json"  # how cases of a recording were made
 Generator = Callable[[ShownWorld, int], Shot]
 
 
@@ -51,23 +53,33 @@ def write_recorded(
     generators: generators by name.
 
   Raises:
-    InputError: unreadable folder, or too few frames for a case.
+    InputError: unreadable folder, too few frames for a case, or `root` was
+      made with another `calibrate`.
   """
   opened = recorded.open_rgbd(rgbd, fps=RELEASED.fps)
+  count = len(recorded_cases.short_worlds(opened)[:limit])
+  if not count:
+    raise InputError(
+      rgbd,
+      "frames",
+      found=len(opened),
+      expected="at least 56 frames with depth and pose",
+    )
+  case_ids = [f"recorded_{number:03d}" for number in range(count)]
+  _claim(root, calibrate=calibrate)
+  if all(
+    _geometry_file(root, name, case_id).exists()
+    for name in generators
+    for case_id in case_ids
+  ):
+    return  # an estimate of the cameras takes minutes
   source: PosedDepthSource = opened
   if calibrate:
     source = CalibratedRecording(opened)
   worlds = recorded_cases.short_worlds(source)[:limit]
-  if not worlds:
-    raise InputError(
-      rgbd,
-      "frames",
-      found=len(source),
-      expected="at least 56 frames with depth and pose",
-    )
   contents = [
-    recorded_cases.build_case(world, case_id=f"recorded_{number:03d}")
-    for number, world in enumerate(worlds)
+    recorded_cases.build_case(world, case_id=case_id)
+    for world, case_id in zip(worlds, case_ids, strict=True)
   ]
   dataset_writer.write_dataset(root, contents)
   cases = {case.case_id: case for case in dataset.read_dataset(root)}
@@ -123,10 +135,10 @@ def write_video(
 
   The geometry is written last: where it exists, the video is complete.
   """
-  path = root / VIDEOS / name / f"{case.case_id}.mp4"
-  geometry_file = path.with_suffix(".geometry.npz")
+  geometry_file = _geometry_file(root, name, case.case_id)
   if geometry_file.exists():
     return
+  path = geometry_file.with_name(f"{case.case_id}.mp4")
   path.parent.mkdir(parents=True, exist_ok=True)
   world.prepare(generator, range(case.frame_count))
   frames = (generator(world, frame).image for frame in range(case.frame_count))
@@ -137,3 +149,27 @@ def write_video(
     made.geometry.provenance, source_sha256=storage.sha256_file(path)
   )
   dataclasses.replace(made.geometry, provenance=source).save(geometry_file)
+
+
+def _geometry_file(root: pathlib.Path, name: str, case_id: str) -> pathlib.Path:
+  return root / VIDEOS / name / f"{case_id}.geometry.npz"
+
+
+def _claim(root: pathlib.Path, *, calibrate: bool) -> None:
+  """Says how a data set is made; refuses one that was made otherwise.
+
+  Videos that exist are kept: cases of other cameras must not join them.
+  """
+  path = root / _MADE
+  wanted = {"calibrate": calibrate}
+  found = outputs.read_json(path) if path.exists() else wanted
+  if found != wanted:
+    raise InputError(
+      path,
+      "calibrate",
+      found=found.get("calibrate"),
+      expected=calibrate,
+      hint="Give another --output.",
+    )
+  root.mkdir(parents=True, exist_ok=True)
+  outputs.write_json(path, wanted)
